@@ -9,10 +9,12 @@ COPY locks/service.txt locks/service.txt
 RUN pip install --no-cache-dir --require-hashes -r locks/service.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-RUN pip install --no-cache-dir --no-deps . && python -c "import halfseen; halfseen.warm_up()"
+RUN pip install --no-cache-dir --no-deps .
 
-RUN useradd --create-home service && mkdir /data && chown service /data
+RUN useradd --create-home service && mkdir /data /compiled && chown service /data /compiled
 USER service
+ENV NUMBA_CACHE_DIR=/compiled
+RUN python -c "import halfseen; halfseen.warm_up()"
 WORKDIR /data
 VOLUME /data
 EXPOSE 8000

@@ -43,7 +43,6 @@ from .simulation.cells import play as play
 from .simulation.simulate import simulate as simulate
 from .simulation.tune import tune as tune
 from .tofu.epoch import Replay as Replay
-from .tofu.parameters import PremiseWarning as PremiseWarning
 from .tofu.policy import TofuPov as TofuPov
 from .tofu.policy import TwoPhase as TwoPhase
 from .tofu.rank import ConstantThreshold as ConstantThreshold

@@ -181,7 +181,7 @@ def test_a_wrong_diagonal_leaves_the_subspace_bound():
 def selected_ranks(realization, rounds):
     """Return the rank that the paper's threshold selects after each of these numbers of slates."""
     problem, world = realization.problem(), realization.world
-    rule, moments, ranks = PaperThreshold(failure_prob=FAILURE_PROB), Moments(world.dim), {}
+    rule, moments, ranks = PaperThreshold(), Moments(world.dim), {}
     slates = (slate for slate, *_ in realization.rounds())
     for t, slate in enumerate(islice(slates, max(rounds)), start=1):
         moments.absorb(slate)
@@ -191,7 +191,7 @@ def selected_ranks(realization, rounds):
                 round=t,
                 horizon=world.horizon,
                 observe_prob=world.observe_prob,
-                failure_prob=FAILURE_PROB,
+                failure_prob=4 * FAILURE_PROB,  # the rule spends a quarter
                 epoch_failure_prob=FAILURE_PROB,
                 arm_bound=problem.arm_bound,
                 top_eigenvalue=problem.top_eigenvalue,
@@ -358,7 +358,7 @@ def test_after_the_burn_in_of_the_theory_every_bound_of_the_representation_holds
         dim=32, rank=1, n_arms=5000, horizon=1000, observe_prob=0.9, noise_scale=0.1, seed=10
     )
     problem = world.problem()
-    burn_in = theory.theorem_burn_in(problem, failure_prob=FAILURE_PROB)
+    burn_in = theory.burn_in_length(problem, failure_prob=FAILURE_PROB)
     moments = Moments(32)
     for slate in world.catalogue(burn_in * 5000, block=5000):
         moments.absorb(slate)

@@ -108,7 +108,7 @@ def test_no_p_meets_the_condition_on_masks_before_dimension_1561(observe_prob):
 
 @each_row
 def test_the_burn_in_of_the_theory_grows_like_the_fourth_power_of_missingness(here, row):
-    burn_in = theory.theorem_burn_in(here, failure_prob=LEVEL)
+    burn_in = theory.burn_in_length(here, failure_prob=LEVEL)
     assert burn_in == pytest.approx(row.burn_in, rel=0.01)
 
 
@@ -201,7 +201,7 @@ def test_learning_the_subspace_once_is_the_first_bound_to_say_anything(
     # at 10¹⁰ rounds.
     here = replace(FLAT, horizon=horizon)
     trivial = theory.trivial_regret_bound(here)
-    burn_in = theory.theorem_burn_in(here, failure_prob=LEVEL)
+    burn_in = theory.burn_in_length(here, failure_prob=LEVEL)
     once = best_two_phase_bound(here, earliest=burn_in)
     often = theory.main_regret_bound(here, failure_prob=FAILURE_PROB)
     assert once / trivial == pytest.approx(once_share, rel=0.01)

@@ -13,11 +13,6 @@ def keys_of(*numbers):
     return np.array(numbers, dtype=np.uint64)
 
 
-def test_inverse_gaps_by_hand():
-    law = inverse_gap(np.array([0.0, 2.0, 1.5]), 2.0)
-    assert law == pytest.approx([1 / 7, 1 - 1 / 7 - 1 / 4, 1 / 4])
-
-
 def test_equal_best_arms_share_what_remains():
     law = inverse_gap(np.array([1.0, 0.0, 1.0]), 7.0)
     assert law == pytest.approx([0.45, 0.1, 0.45])

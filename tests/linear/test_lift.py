@@ -29,24 +29,6 @@ def dense_posterior(basis, variances, noise, arm):
     return gain @ arm[seen]
 
 
-def dense_coordinates(lift, arm):
-    """Return scales·a with (W_Ω'W_Ω + ρI)a = W_Ω'x_Ω."""
-    seen = ~np.isnan(arm)
-    rows = lift.columns.T[seen]
-    gram = rows.T @ rows + lift.ridge * np.eye(lift.rank)
-    return lift.scales * np.linalg.solve(gram, rows.T @ arm[seen])
-
-
-@pytest.mark.parametrize("ridge", [0.0, 1e-5, 0.3])
-@pytest.mark.parametrize("rank", RANKS)
-def test_coordinates_are_those_of_a_dense_solve(rank, ridge):
-    rng = np.random.default_rng(rank)
-    lift = Lift(orthonormal(rng, 45, rank), ridge, rng.uniform(0.5, 2.0, rank))
-    table = masked(rng, rng.normal(size=(60, 45)), show=0.8)
-    expected = np.array([dense_coordinates(lift, arm) for arm in table])
-    np.testing.assert_allclose(lift.coordinates(table), expected, rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize("rank", RANKS)
 def test_an_arms_coordinates_do_not_depend_on_its_neighbours_bit_by_bit(rank):
     """Alone, and beside arms that are not identified."""
@@ -69,12 +51,6 @@ def test_rounding_never_identifies_an_arm_that_shows_fewer_entries_than_the_rank
         row[rng.permutation(40)[rank - 1 :]] = np.nan
     latent = Lift.least_squares(orthonormal(rng, 40, rank), 0.0).coordinates(table)
     assert np.isnan(latent).all()
-
-
-def test_no_arms_have_no_coordinates():
-    for rank in (3, 12):
-        lift = Lift.least_squares(orthonormal(np.random.default_rng(0), 20, rank), 0.0)
-        assert lift.coordinates(np.empty((0, 20))).shape == (0, rank)
 
 
 @pytest.mark.parametrize("rank", RANKS)

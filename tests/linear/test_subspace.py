@@ -34,12 +34,6 @@ def large_spectrum(dim=300):
 # -- top eigenpairs --------------------------------------------------------------------------------
 
 
-def test_largest_is_algebraic_not_by_magnitude():
-    values, vectors = top_eigenpairs(np.diag([1.0, -5.0, 3.0]), 2)
-    assert values.tolist() == [3.0, 1.0]
-    assert vectors.T.tolist() == [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
-
-
 @given(st.integers(1, 12), seeds, st.data())
 def test_eigenpairs_solve_the_equation_orthonormal_and_descending(dim, seed, data):
     rng = np.random.default_rng(seed)
@@ -113,7 +107,8 @@ def test_the_selection_is_that_of_the_whole_spectrum_and_shows_the_gap(
     floor = min(floor, dim, cap)
     matrix, _ = symmetric(np.random.default_rng(seed).normal(size=dim), seed=seed)
     spectrum = np.linalg.eigvalsh(matrix)[::-1]
-    values, basis, count = eigenpairs_above(matrix, threshold, floor=floor, cap=cap)
+    values, basis = eigenpairs_above(matrix, threshold, floor=floor, cap=cap)
+    count = basis.shape[1]
     assert count == min(max(int((spectrum >= threshold).sum()), floor), cap, dim)
     assert min(count + 1, dim) <= len(values) <= max(8, 2 * (count + 1))  # few others
     assert basis.flags.c_contiguous

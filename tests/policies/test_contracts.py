@@ -40,7 +40,7 @@ CASES = {
     "full replay": partial(TofuPov.full_history, **BASICS, horizon=100),
     "no replay": partial(TofuPov, **BASICS, replay="none"),
     "burn-in replay": partial(TofuPov, **BASICS, replay="burn-in"),
-    "rank-adaptive": partial(TofuPov.rank_adaptive_full_history, **WITHOUT_RANK, max_rank=4),
+    "rank-adaptive": partial(TofuPov.rank_adaptive_full_history, **WITHOUT_RANK),
     "unknown probability": partial(TofuPov, **BASICS | {"observe_prob": None}),
     "probability per feature": partial(
         TofuPov, **BASICS | {"observe_prob": np.linspace(0.6, 0.8, 6)}

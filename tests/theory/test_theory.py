@@ -54,11 +54,6 @@ small_probs = st.floats(1e-6, 0.5)
 # The problem
 
 
-@given(problems)
-def test_conditioning_is_at_least_one(problem):
-    assert problem.conditioning >= 1 - 1e-9
-
-
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
@@ -81,7 +76,7 @@ def test_gaussian_arms_have_infinite_errors_and_no_burn_in():
     assert theory.subspace_error_at(gaussian, round=10, failure_prob=0.1) == math.inf
     assert theory.covariance_error_at(gaussian, round=10, failure_prob=0.1) == math.inf
     with pytest.raises(InvalidSettingError, match="arm_bound inf"):
-        theory.theorem_burn_in(gaussian, failure_prob=0.1)
+        theory.burn_in_length(gaussian, failure_prob=0.1)
     with pytest.raises(InvalidSettingError, match="got inf"):
         theory.rank_identification_length(gaussian, failure_prob=0.1)
 
@@ -203,37 +198,10 @@ def test_a_subspace_error_below_sqrt_two_follows_from_the_covariance_error(
 
 @given(problems, small_probs)
 def test_the_burn_in_is_the_first_round_with_error_at_most_p_over_32(problem, failure_prob):
-    burn_in = theory.theorem_burn_in(problem, failure_prob=failure_prob)
+    burn_in = theory.burn_in_length(problem, failure_prob=failure_prob)
     limit = problem.observe_prob / 32
     after = theory.subspace_error_at(problem, round=burn_in, failure_prob=failure_prob)
     assert after <= limit * (1 + 1e-12)
     if burn_in > 1:
         short = theory.subspace_error_at(problem, round=burn_in - 1, failure_prob=failure_prob)
         assert short > limit * (1 - 1e-12)
-
-
-@given(
-    problems, small_probs, st.floats(1e-6, 10.0).map(lambda scale: scale * theory.C_BURN_IN / 1e3)
-)
-def test_the_anytime_burn_in_is_the_first_crossing_and_stays_crossed(
-    problem, failure_prob, constant
-):
-    known = {
-        "dim": problem.dim,
-        "n_arms": problem.n_arms,
-        "arm_bound": problem.arm_bound,
-        "top_eigenvalue": problem.top_eigenvalue,
-        "last_eigenvalue": problem.last_eigenvalue,
-        "observe_prob": problem.observe_prob,
-        "failure_prob": failure_prob,
-        "constant": constant,
-    }
-    burn_in = theory.burn_in_length(**known, horizon=None)
-
-    def crossed(round):
-        # With horizon t(t+1) the fixed-horizon formula holds the logarithm of round t.
-        return theory.burn_in_length(**known, horizon=round * (round + 1)) <= round
-
-    assert crossed(burn_in)
-    assert all(crossed(burn_in + later) for later in (1, 2, 10, burn_in))
-    assert burn_in == 1 or not crossed(burn_in - 1)

@@ -124,21 +124,6 @@ def test_the_explicit_bound_is_the_sum_over_all_rounds(gaps):
     assert bound.total == bound.reward + bound.hidden
 
 
-def test_the_geometric_sum_is_stable_for_a_vanishing_rate():
-    long = replace(HARD, horizon=10**6, observe_prob=1e-12, noise_scale=1e9)
-    gaps = Gaps(reward_gap=1e-9, hidden_gap=0.1)
-    bound = theory.explicit_lower_bound(long, gaps)
-    complete = 3 / 512
-    assert bound.reward == pytest.approx(complete * 1e-9 / 4 * 10**6, rel=1e-9)
-    assert bound.hidden == pytest.approx(complete * 0.1 / 4 * 10**6, rel=1e-9)
-
-
-@given(hard_problems)
-def test_the_explicit_bound_never_exceeds_the_trivial_one(problem):
-    bound = theory.explicit_lower_bound(problem, theory.hard_instance_gaps(problem))
-    assert 0 < bound.total < theory.trivial_regret_bound(problem)
-
-
 # The optimized form
 
 

@@ -49,15 +49,6 @@ def test_hidden_entries_are_filled_by_the_ridge_solution_of_the_seen_ones(rank, 
         np.testing.assert_allclose(filled[arm, ~seen], basis[~seen] @ solution, atol=1e-10)
 
 
-@pytest.mark.parametrize("rank", RANKS)
-@pytest.mark.parametrize("ridge", RIDGES)
-def test_an_arm_seen_in_full_is_projected_whatever_the_ridge(rank, ridge):
-    rng = np.random.default_rng(rank)
-    basis, arms = orthonormal(rng, 40, rank), rng.normal(size=(4, 40))
-    np.testing.assert_allclose(coordinates(basis, Slate(arms), ridge), arms @ basis, atol=1e-12)
-    np.testing.assert_array_equal(fill(basis, Slate(arms), ridge), arms)
-
-
 def test_a_hidden_entry_by_hand():
     basis = np.array([[0.6], [0.8]])
     slate = Slate([[3.0, NAN], [NAN, 8.0]])
@@ -127,20 +118,6 @@ def with_dependent_rows(rng, dim, rank):
     rows = rng.normal(size=(dim, rank))
     rows[rank - 1] = rows[: rank - 1].sum(axis=0)
     return np.linalg.qr(rows)[0]
-
-
-@pytest.mark.parametrize("rank", [1, 2, 3, 20])
-def test_too_few_seen_entries_do_not_identify_an_arm(rank):
-    rng = np.random.default_rng(rank)
-    basis = orthonormal(rng, 40, rank)
-    for n_seen in {0, rank // 2, rank - 1}:
-        values = rng.normal(size=(4, 40))
-        values[2, rng.permutation(40)[n_seen:]] = NAN
-        for function in (coordinates, fill):
-            with pytest.raises(Unidentifiable) as refusal:
-                function(basis, Slate(values))
-            error = refusal.value
-            assert (error.arm, error.n_seen, error.rank) == (2, n_seen, rank)
 
 
 @pytest.mark.parametrize("rank", [2, 3, 8, 20])

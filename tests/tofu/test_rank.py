@@ -48,17 +48,12 @@ def test_a_fixed_rank_keeps_the_top_directions_whatever_is_known():
 
 def test_the_papers_threshold_is_twice_rho_by_hand():
     # log(2dT/δ) = 4; ρ = 2·1·sqrt(4/16)/.5 + 2·4/(16·.25) = 2 + 2.
-    rule = PaperThreshold(failure_prob=40 * math.exp(-4.0))
-    assert rule.threshold(2, known(n_arms=16, horizon=10, observe_prob=0.5)) == pytest.approx(8.0)
+    delta = 4 * 40 * math.exp(-4.0)  # a quarter of it is spent
+    small = known(n_arms=16, horizon=10, observe_prob=0.5, failure_prob=delta)
+    assert PaperThreshold().threshold(2, small) == pytest.approx(8.0)
     # With B_X = 3 and λ̄ = 4: ρ = 2·3·sqrt(4·4/16)/.5 + 2·9·4/(16·.25) = 12 + 18.
-    larger = known(n_arms=16, horizon=10, observe_prob=0.5, arm_bound=3.0, top_eigenvalue=4.0)
-    assert rule.threshold(2, larger) == pytest.approx(60.0)
-
-
-def test_the_papers_threshold_spends_a_quarter_of_delta_by_default():
-    spent = PaperThreshold().threshold(30, known(failure_prob=0.04))
-    assert spent == PaperThreshold(failure_prob=0.01).threshold(30, known())
-    assert spent > PaperThreshold(failure_prob=0.04).threshold(30, known())
+    larger = small._replace(arm_bound=3.0, top_eigenvalue=4.0)
+    assert PaperThreshold().threshold(2, larger) == pytest.approx(60.0)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +65,9 @@ def test_the_papers_threshold_at_the_size_of_the_main_study_is_the_published_one
 ):
     # Protocols 9.7: B_X = 5.18, λ̄ = B_X², the logarithm of T = 400 and δ = .05; printed to two
     # digits from a B_X that is itself rounded.
-    threshold = PaperThreshold(failure_prob=0.05).threshold(
-        30, known(n_arms=8 * t, observe_prob=observe_prob, arm_bound=5.18, top_eigenvalue=5.18**2)
+    bounds = {"arm_bound": 5.18, "top_eigenvalue": 5.18**2, "failure_prob": 4 * 0.05}
+    threshold = PaperThreshold().threshold(
+        30, known(n_arms=8 * t, observe_prob=observe_prob, **bounds)
     )
     assert threshold == pytest.approx(printed, rel=0.012)
 
@@ -162,7 +158,7 @@ def test_the_published_rules_have_a_floor_of_one_and_that_of_the_paper_has_none(
 def test_a_rule_comes_back_from_json():
     for rule in (
         FixedRank(rank=3),
-        PaperThreshold(failure_prob=0.01, floor=1, cap=8),
+        PaperThreshold(floor=1, cap=8),
         PracticalThreshold(constant=0.08, scale=1.0, multiplier=0.25, failure_prob=0.05, floor=0),
         ConstantThreshold(value=0.16, floor=2, cap=10),
     ):

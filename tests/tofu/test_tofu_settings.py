@@ -1,5 +1,6 @@
 """TOFU-POV: what can be set, what the named constructors set, and what is refused."""
 
+import math
 import re
 from fractions import Fraction
 
@@ -8,14 +9,12 @@ import pytest
 
 from halfseen import (
     AmbientOful,
-    ConstantThreshold,
     InvalidSettingError,
     PaperThreshold,
     PracticalThreshold,
     Replay,
     TofuPov,
     Uniform,
-    theory,
 )
 from policy_runs import copy_of, few_arms, looks, walk
 
@@ -41,8 +40,8 @@ def test_by_default_it_is_the_full_history_of_the_paper():
     [(TofuPov.rank_adaptive, "burn-in-once"), (TofuPov.rank_adaptive_full_history, "full")],
 )
 def test_rank_adaptive_forms_have_the_published_threshold(make, replay):
-    policy = make(dim=6, observe_prob=0.7, max_rank=4)
-    rule = PracticalThreshold(constant=0.22, scale=1.5, floor=1, cap=4)
+    policy = make(dim=6, observe_prob=0.7)
+    rule = PracticalThreshold(constant=0.22, scale=1.5, floor=1, cap=None)
     assert only(policy, "rank", "replay") == {"rank": rule.to_dict(), "replay": replay}
 
 
@@ -75,17 +74,6 @@ def test_algorithm_1_divides_delta_as_its_bound_does_and_published_forms_as_publ
     settings = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "burn_in": burn_in, "horizon": 400}
     policy = make(dim=6, rank=rank, observe_prob=0.7, **settings)
     assert {policy.epoch_failure_prob(epoch) for epoch in range(4)} == {0.05 / divisor}
-
-
-def test_the_radius_of_algorithm_1_has_the_confidence_term_of_its_theorem():
-    known = theory.known_rank_confidence_term(
-        n_epochs=theory.n_epochs(burn_in=30, horizon=400), failure_prob=0.05
-    )
-    adaptive = theory.rank_adaptive_confidence_term(horizon=400, failure_prob=0.05 / 2)
-    settings = {"arm_bound": 2.0, "last_eigenvalue": 0.5, "burn_in": 30, "horizon": 400}
-    for rank, expected in ((2, known), (PaperThreshold(), adaptive)):
-        policy = TofuPov.algorithm_1(dim=6, rank=rank, observe_prob=0.7, **settings)
-        assert theory.confidence_term(policy.epoch_failure_prob(0)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("horizon", "growth"), [(None, 2.0), (400, 1.5)])
@@ -123,42 +111,28 @@ def test_settings_of_a_named_constructor_can_be_overridden(make):
 
 
 @pytest.mark.parametrize(
-    ("rank", "observe_prob", "horizon", "share"),
-    [
-        (2, 0.7, 100, 8),
-        (2, 0.7, None, 8),
-        (2, np.linspace(0.6, 0.9, 6), 100, 8),
-        (PaperThreshold(), 0.7, 100, 16),
-    ],
+    ("rank", "observe_prob", "share"),
+    [(2, np.linspace(0.6, 0.9, 6), 8), (PaperThreshold(), 0.7, 16)],
 )
-def test_the_theorys_burn_in_is_its_formula_at_the_smallest_probability(
-    rank, observe_prob, horizon, share
-):
+def test_the_theorys_burn_in_is_its_formula_at_the_smallest_probability(rank, observe_prob, share):
     """The lemmas are invoked at δ_rep/4, and δ_rep is δ/2; with a chosen rank it is δ/4."""
     policy = TofuPov(
         dim=6,
         rank=rank,
         observe_prob=observe_prob,
         burn_in="theory",
-        **THEORY | {"horizon": horizon},
+        **THEORY,
         top_eigenvalue=1.5,
         failure_prob=0.1,
     )
-    expected = theory.burn_in_length(
-        dim=6,
-        n_arms=4,
-        arm_bound=2.0,
-        top_eigenvalue=1.5,
-        last_eigenvalue=0.5,
-        observe_prob=float(np.min(observe_prob)),
-        failure_prob=0.1 / share,
-        horizon=horizon,
-    )
+    # C_b = 384², κ²m = B_X²λ̄/λ_m² = 24, K = 4.
+    least, log_term = float(np.min(observe_prob)), math.log(2 * 6 * 100 / (0.1 / share))
+    expected = math.ceil(384**2 * 24 / (least**4 * 4) * log_term)
     assert policy.schedule.burn_in == expected
     assert copy_of(policy).schedule.burn_in == expected
 
 
-@pytest.mark.parametrize("missing", ["last_eigenvalue", "n_arms", "observe_prob"])
+@pytest.mark.parametrize("missing", ["last_eigenvalue", "n_arms", "horizon", "observe_prob"])
 def test_the_theorys_burn_in_needs_to_know_the_problem(missing):
     settings = {"dim": 6, "rank": 2, "observe_prob": 0.7, "burn_in": "theory"} | THEORY
     with pytest.raises(
@@ -200,11 +174,8 @@ def test_the_radius_scale_scales_the_widths_of_epochs_only():
     [
         {"dim": np.int64(6), "rank": np.int64(2), "burn_in": np.int64(5)},
         {"rank": PracticalThreshold(cap=np.int32(3), floor=np.int8(1))},
-        {"rank": ConstantThreshold(value=np.float32(0.5))},
         {"observe_prob": np.float32(0.5), "ridge": Fraction(1, 2), "theta_bound": 2},
         {"observe_prob": np.full(6, 0.7, dtype=np.float32)},
-        {"bonus_scale": np.int64(1), "last_eigenvalue": np.float32(0.5)},
-        {"impute_ridge": np.float32(0.5), "growth": np.float32(1.5)},
         {"replay": Replay.BURN_IN},
     ],
     ids=str,
@@ -225,9 +196,7 @@ def test_numbers_of_other_types_are_accepted_and_can_be_saved(setting):
         ({"rank": 7}, r"rank .*\[1, 6\], got 7"),
         ({"rank": 2.0}, r"rank .* got 2\.0"),
         ({"rank": "paper"}, "rank .* got 'paper'"),
-        ({"rank": {}}, "rank .* got"),
         ({"rank": {"rule": ["FixedRank"]}}, "rank .* got"),
-        ({"rank": {"rule": "BestRank"}}, "rank .* got 'BestRank'"),
         ({"rank": {"rule": "FixedRank"}}, "rank"),
         ({"rank": {"rule": "FixedRank", "rank": 3, "colour": 1}}, "colour"),
         ({"rank": {"rule": "PracticalThreshold", "cap": 0}}, "cap .* got 0"),
@@ -241,13 +210,9 @@ def test_numbers_of_other_types_are_accepted_and_can_be_saved(setting):
         ),
         ({"observe_prob": [0.5] * 5}, r"observe_prob .*\(6,\), got shape \(5,\)"),
         ({"observe_prob": [0.5] * 5 + [np.nan]}, r"observe_prob\[5\] .* got nan"),
-        ({"observe_prob": ["a"] * 6}, "observe_prob .* got .*'a'"),
         ({"observe_prob": [[0.5], [0.5, 0.5]]}, "observe_prob .* got"),
         ({"burn_in": "long"}, "burn_in .* got 'long'"),
-        ({"burn_in": np.array([5, 6])}, r"burn_in .* got array\(\[5, 6\]\)"),
         ({"burn_in_policy": "greedy"}, "burn_in_policy .* got 'greedy'"),
-        ({"burn_in_policy": {}}, "burn_in_policy .* got {}"),
-        ({"burn_in_policy": np.ones(2)}, "burn_in_policy .* got array"),
         ({"burn_in_policy": AmbientOful}, "burn_in_policy .* got .*AmbientOful"),
         ({"burn_in_policy": AmbientOful(dim=5)}, "burn_in_policy .* dim 6, got 5"),
         ({"arm_bound": 1e200}, r"(arm_bound|top_eigenvalue) .* got (1e\+200|inf)"),
@@ -261,12 +226,6 @@ def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
     with pytest.raises(InvalidSettingError) as caught:
         TofuPov(**BASICS | setting)
     assert re.search(says, str(caught.value))
-
-
-@pytest.mark.parametrize("make", [TofuPov.rank_adaptive, TofuPov.rank_adaptive_full_history])
-def test_a_rank_and_its_cap_cannot_both_be_given(make):
-    with pytest.raises(InvalidSettingError, match="max_rank"):
-        make(**BASICS, max_rank=3)
 
 
 def test_probabilities_are_copied_from_the_callers_array():

@@ -10,7 +10,7 @@ squared width is ‖u‖²: one forward substitution gives both.
 import numpy as np
 from numba.types import UniTuple, float64, int64, void
 
-from halfseen.kernels.compiling import any_1, any_2, compiled, in_1, in_2, out_1, out_2
+from halfseen.kernels.compiling import compiled, in_1, in_2, out_1, out_2
 
 # A product and the sum it enters may be rounded once instead of twice, in the same way everywhere,
 # so that a point always gets the same bits. A quotient by zero is infinite: checking for it would
@@ -31,7 +31,7 @@ def unpack(root, factor, white):
         at += 1
 
 
-@compiled(void(any_2, any_1, out_1))
+@compiled(void(in_2, in_1, out_1))
 def pack(factor, white, root):
     """Write the root of R and w."""
     dim = white.shape[0]

@@ -1,6 +1,6 @@
 """Compiled copies of tables with NaN where hidden."""
 
-from numba.types import boolean, float64, void
+from numba.types import boolean, float64
 
 from halfseen.kernels.compiling import compiled, in_2, out_2
 
@@ -15,11 +15,3 @@ def copy_checked(table, copy, smallest, largest):
         target[i] = 0.0 if 0.0 < size < smallest else source[i]
         n_too_large += size > largest  # False for NaN, as above
     return n_too_large == 0
-
-
-@compiled(void(in_2, out_2))
-def copy_filled(table, filled):
-    """Copy a table, with 0 where an entry is hidden."""
-    source, target = table.reshape(-1), filled.reshape(-1)
-    for i in range(source.shape[0]):
-        target[i] = source[i] if source[i] == source[i] else 0.0

@@ -1,6 +1,5 @@
 """Top eigenpairs of symmetric matrices and operators; distance, alignment, incoherence of bases."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +21,6 @@ _LANCZOS_DIM = 250
 _LANCZOS_SHARE = 0.1
 _LANCZOS_TOLERANCE = 1e-12
 _FIRST_GUESS = 8
-# Operators with a larger trace, or one below the inverse, are divided by a unit first.
-_ORDINARY = 1e100
 _ORTHONORMAL_TOLERANCE = 1e-8
 
 
@@ -79,18 +76,14 @@ def top_eigenpairs(
 def _of_operator(
     matrix: CovarianceOperator, count: int, tolerance: float
 ) -> tuple[FloatArray, FloatArray]:
-    dim, trace, unit = matrix.shape[0], matrix.trace(), 1.0
-    if trace == 0.0:
+    dim = matrix.shape[0]
+    if matrix.is_zero:
         return np.zeros(count), np.eye(dim, count)
     if dim < _LANCZOS_DIM:
         return _lapack(matrix.product(np.eye(dim)), count)
-    # In a unit in which squares of products are finite; a power of two, so that nothing is rounded.
-    if trace > _ORDINARY or trace < 1.0 / _ORDINARY:
-        unit = math.ldexp(1.0, math.frexp(trace)[1])
-    values, vectors = _lanczos(
-        lambda vector: matrix.product(vector.reshape(dim, 1))[:, 0] / unit, dim, count, tolerance
+    return _lanczos(
+        lambda vector: matrix.product(vector.reshape(dim, 1))[:, 0], dim, count, tolerance
     )
-    return unit * values, vectors
 
 
 def _lapack(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
@@ -123,12 +116,8 @@ def _lanczos(
 
 
 def eigenpairs_above(
-    matrix: FloatArray | CovarianceOperator,
-    threshold: float,
-    *,
-    floor: int = 0,
-    cap: int | None = None,
-) -> tuple[FloatArray, FloatArray, int]:
+    matrix: FloatArray, threshold: float, *, floor: int = 0, cap: int | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Return the top eigenpairs that reach a threshold, computing few others.
 
     Parameters
@@ -143,7 +132,6 @@ def eigenpairs_above(
     eigenvalues : ndarray, shape (n_computed,)
         Descending, at least `count`; if possible one more, so that the gap is visible.
     eigenvectors : ndarray, shape (dim, count)
-    count : int
     """
     dim = matrix.shape[0]
     most = dim if cap is None else min(cap, dim)
@@ -156,7 +144,7 @@ def eigenpairs_above(
         guess = min(2 * guess, limit)
     count = int(np.count_nonzero(values >= threshold))
     count = max(min(count, most), min(floor, most))
-    return values, np.ascontiguousarray(vectors[:, :count]), count
+    return values, np.ascontiguousarray(vectors[:, :count])
 
 
 def checked_basis(name: str, value: Any) -> FloatArray:

@@ -1,6 +1,7 @@
 """What a policy keeps of the past: played arms with their rewards, a bounded sample of rows."""
 
 import math
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -122,30 +123,17 @@ def _grown(column: NDArray[Any], n_kept: int, room: int) -> NDArray[Any]:
 _DRAWS = 4096
 
 
-class _Ahead(NamedTuple):
-    """Rows that will be kept.
-
-    Attributes
-    ----------
-    numbers, places : ndarray, shape (n,)
-        Their numbers, ascending, and the places that they will get.
-    end : int
-        Number of the first row of which nothing is known yet.
-    """
-
-    numbers: NDArray[np.int64]
-    places: NDArray[np.int64]
-    end: int
-
-    def next_kept(self, first: int) -> int:
-        """Return the number of the next row from `first` on that may be kept."""
-        at = int(self.numbers.searchsorted(first))
-        return int(self.numbers[at]) if at < len(self.numbers) else self.end
-
-    def between(self, first: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return numbers and places of the rows that are kept of those from `first` to `end`."""
-        part = slice(*self.numbers.searchsorted([first, end]))
-        return self.numbers[part], self.places[part]
+@lru_cache(maxsize=16)
+def _kept_rows(
+    seed: int, block: int, max_rows: int, recent: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the numbers of the rows of a block that are kept, ascending, and their places."""
+    order = np.arange(block * _DRAWS, (block + 1) * _DRAWS)
+    random = stream(seed, "reservoir", str(block))
+    places = np.full(len(order), max_rows) if recent else order + 1
+    places = np.where(order < max_rows, order, random.integers(0, places))
+    kept = places < max_rows
+    return order[kept], places[kept]
 
 
 class Reservoir:
@@ -182,7 +170,7 @@ class Reservoir:
     }
 
     __slots__ = (
-        "_ahead", "_block", "_latest", "_numbers", "dim", "max_rows", "n_arms", "recent", "seed",
+        "_block", "_latest", "_next", "_numbers", "dim", "max_rows", "n_arms", "recent", "seed",
     )  # fmt: skip
 
     def __init__(self, dim: int, *, max_rows: int, seed: int = 0, recent: bool = False) -> None:
@@ -195,8 +183,8 @@ class Reservoir:
         self._block = np.empty((self.max_rows, self.dim))
         # The numbers of the kept rows, counted from 0; None while all rows are kept.
         self._numbers: NDArray[np.int64] | None = None
-        # Which of the coming rows replace kept ones.
-        self._ahead: _Ahead | None = None
+        # No row from the latest ones up to this number replaces a kept one.
+        self._next = self.max_rows
         # The latest rows, which may replace kept ones, and the number of the first. Forks share the
         # block, so these wait until the fork is known to be the one that continues.
         self._latest: tuple[int, FloatArray] | None = None
@@ -206,7 +194,7 @@ class Reservoir:
         fork = object.__new__(Reservoir)
         fork.dim, fork.max_rows, fork.seed = self.dim, self.max_rows, self.seed
         fork.recent, fork.n_arms, fork._latest = self.recent, self.n_arms, self._latest
-        fork._block, fork._numbers, fork._ahead = self._block, self._numbers, self._ahead
+        fork._block, fork._numbers, fork._next = self._block, self._numbers, self._next
         return fork
 
     @property
@@ -227,7 +215,7 @@ class Reservoir:
         end = self.n_arms + len(rows)
         if end <= self.max_rows:
             self._block[self.n_arms : end] = rows
-        elif self._ahead is None or self._ahead.next_kept(self.n_arms) < end:
+        elif end > self._next:
             self._latest = self.n_arms, rows
         self.n_arms = end
 
@@ -238,24 +226,14 @@ class Reservoir:
         first, rows = self._latest
         numbers = np.arange(self.max_rows) if self._numbers is None else self._numbers
         end = first + len(rows)
-        while first < end:
-            if self._ahead is None or first >= self._ahead.end:
-                self._ahead = self._drawn(first)
-            kept, places = self._ahead.between(first, end)
-            self._block[places] = rows[kept - end]  # for equal places the last row wins
-            numbers[places] = kept
-            first = min(end, self._ahead.end)
+        for block in range(first // _DRAWS, end // _DRAWS + 1):
+            kept, places = _kept_rows(self.seed, block, self.max_rows, self.recent)
+            start, stop = kept.searchsorted([first, end])
+            # For equal places the last row wins.
+            self._block[places[start:stop]] = rows[kept[start:stop] - end]
+            numbers[places[start:stop]] = kept[start:stop]
+        self._next = int(kept[stop]) if stop < len(kept) else (block + 1) * _DRAWS
         self._numbers, self._latest = numbers, None
-
-    def _drawn(self, first: int) -> "_Ahead":
-        """Draw the places of the rows around a number."""
-        block = first // _DRAWS
-        order = np.arange(block * _DRAWS, (block + 1) * _DRAWS)
-        random = stream(self.seed, "reservoir", str(block))
-        places = np.full(len(order), self.max_rows) if self.recent else order + 1
-        places = np.where(order < self.max_rows, order, random.integers(0, places))
-        kept = places < self.max_rows
-        return _Ahead(order[kept], places[kept], int(order[-1]) + 1)
 
     @property
     def numbers(self) -> NDArray[np.int64]:

@@ -92,7 +92,6 @@ class Confidence:
 
 RadiusOf = Callable[[float, float], float]
 
-_FLOAT = np.dtype(np.float64)
 _NOTHING = np.empty(0)
 
 SMALLEST_RIDGE = 1e-50
@@ -235,12 +234,8 @@ class Ridge:
         self, factor: FloatArray, white: FloatArray, log_det: float, n_samples: int
     ) -> None:
         """Continue from another factor, shape (dim, dim), and whitened response, shape (dim,)."""
-        if factor.shape != (self.dim, self.dim) or white.shape != (self.dim,):
-            raise InvalidInputError(
-                f"expected a factor and a response of dimension {self.dim}, got shapes "
-                f"{factor.shape} and {white.shape}"
-            )
-        _kernels.pack(factor, white, self._root)
+        factor = checked_array(factor, (self.dim, self.dim))
+        _kernels.pack(factor, checked_array(white, (self.dim,)), self._root)
         self._root[-2:], self._waiting = (log_det, n_samples), None
 
     def update(self, point: FloatArray, reward: float) -> None:
@@ -324,13 +319,7 @@ def _row_starts(dim: int) -> NDArray[np.int64]:
 
 def checked_array(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     """Return values as a contiguous array after checking the shape, as compiled loops do not."""
-    array = values
-    if (
-        type(values) is not np.ndarray
-        or values.dtype is not _FLOAT
-        or not values.flags.c_contiguous
-    ):
-        array = np.ascontiguousarray(values, dtype=np.float64)
+    array = np.ascontiguousarray(values, dtype=np.float64)
     if array.shape != shape:
         raise InvalidInputError(f"expected an array of shape {shape}, got {array.shape}")
     return array

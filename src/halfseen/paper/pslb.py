@@ -29,8 +29,6 @@ _kernels = LazyModule("halfseen.kernels.ellipsoids")
 
 # How far outside a set a candidate may lie: rounding moves points on its boundary outside.
 _TOLERANCE = 1e-8
-# From this size on LAPACK triangularizes faster than a compiled loop (measured at rank 10).
-_LAPACK_DIM = 256
 # So many candidates of a few directions still fit into memory.
 _MOST_SAMPLES = 10**6
 
@@ -187,14 +185,10 @@ class Projection:
 
 def _triangular(rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the triangular R and w with R'R = rows'rows and R'w = rows'targets."""
-    dim, rank = rows.shape
-    if dim >= _LAPACK_DIM:
-        turned = np.asarray(np.linalg.qr(np.column_stack([rows, targets]), mode="r"))[:rank]
-        turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
-        return np.ascontiguousarray(turned[:, :-1]), np.ascontiguousarray(turned[:, -1])
-    factor, white = np.empty((rank, rank)), np.empty(rank)
-    _kernels.triangularize(np.ascontiguousarray(rows), targets, factor, white)
-    return factor, white
+    table = np.column_stack([rows, targets])
+    turned = np.asarray(np.linalg.qr(table, mode="r"))[: rows.shape[1]]
+    turned *= np.where(turned.diagonal() < 0.0, -1.0, 1.0)[:, None]
+    return np.ascontiguousarray(turned[:, :-1]), np.ascontiguousarray(turned[:, -1])
 
 
 def sampled_parts(

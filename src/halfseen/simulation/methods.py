@@ -190,7 +190,7 @@ METHODS: Mapping[str, Method] = {
     "pslb": Method(policy="Pslb", view="full", settings=_PSLB),
     "oracle-masked": Method(policy="Oracle"),
     "oracle-full": Method(policy="Oracle", view="full"),
-    "two-phase": Method(policy="TwoPhase", settings={"split": "balanced"}),
+    "two-phase": Method(policy="TwoPhase"),
     "uniform": Method(policy="Uniform"),
     "impute-mean": Method(policy="Imputed", settings={"imputer": "mean"}),
     "impute-knn": Method(policy="Imputed", settings={"imputer": "knn"}),

@@ -10,7 +10,6 @@ over all epochs.
 """
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from halfseen import checks
@@ -18,10 +17,10 @@ from halfseen.errors import InvalidSettingError
 from halfseen.theory.problem import Problem
 from halfseen.theory.representation import (
     C_SUB,
+    burn_in_length,
     log_term,
     misspecification_at,
     representation_level,
-    theorem_burn_in,
 )
 
 
@@ -255,7 +254,7 @@ def main_regret_bound(problem: Problem, *, failure_prob: float) -> RegretBound:
     """
     representation_failure_prob = failure_prob / 2
     level = representation_level(representation_failure_prob)
-    burn_in = theorem_burn_in(problem, failure_prob=level)
+    burn_in = burn_in_length(problem, failure_prob=level)
     epochs = max(1, n_epochs(burn_in=burn_in, horizon=problem.horizon))
     learning = post_burn_in_regret_bound(
         problem,
@@ -323,7 +322,7 @@ def identification_length(
     Paper: lemma:unknown_rank_representation
     """
     level = representation_level(representation_failure_prob)
-    burn_in = theorem_burn_in(problem, failure_prob=level)
+    burn_in = burn_in_length(problem, failure_prob=level)
     return max(burn_in, rank_identification_length(problem, failure_prob=rank_failure_prob))
 
 
@@ -403,19 +402,10 @@ def two_phase_regret_bound(problem: Problem, *, split: int, failure_prob: float)
     return replace(exploit, startup=2 * problem.arm_bound * problem.theta_bound * split)
 
 
-def balanced_split(horizon: int) -> int:
-    """Return ⌈T^(2/3)⌉, which balances τ and T/sqrt(τ) without their constants.
-
-    >>> balanced_split(1000), balanced_split(1001)
-    (100, 101)
-    """
-    return bisect_left(range(horizon), True, key=lambda split: split**3 >= horizon**2)
-
-
 def power_split(horizon: int, power: float) -> int:
-    """Return ⌈T^a⌉ for a in (0, 1).
+    """Return ⌈T^a⌉ for a in (0, 1); 2/3 balances τ and T/sqrt(τ) without their constants.
 
-    >>> power_split(10_000, 0.5), power_split(1000, 1 / 3)
-    (100, 10)
+    >>> power_split(1000, 2 / 3), power_split(1001, 2 / 3), power_split(10_000, 0.5)
+    (100, 101, 100)
     """
     return max(1, math.ceil(math.pow(horizon, power) * (1 - 1e-12)))

@@ -176,23 +176,8 @@ def misspecification(
     return theta_bound * arm_bound * (2 + 2 / observe_prob) * subspace_error
 
 
-def burn_in_length(
-    *,
-    dim: int,
-    n_arms: int,
-    arm_bound: float,
-    top_eigenvalue: float,
-    last_eigenvalue: float,
-    observe_prob: float,
-    failure_prob: float,
-    horizon: int | None,
-    constant: float = C_BURN_IN,
-) -> int:
-    """Return t_b, the number of rounds after which ε_t ≤ p/32.
-
-    ⌈C_b κ²m/(p⁴K) log(2dT/δ)⌉ with K = `n_arms` arms per slate. Without a horizon, the smallest
-    t with C_b κ²m/(p⁴K) log(2d·t(t+1)/δ) ≤ t; every later t satisfies it too, because t outgrows
-    the logarithm from its first crossing on.
+def burn_in_length(problem: Problem, *, failure_prob: float) -> int:
+    """Return t_b, the number of rounds after which ε_t ≤ p/32: ⌈C_b κ²m/(p⁴K) log(2dT/δ)⌉.
 
     Paper: eq:t_b
 
@@ -200,42 +185,17 @@ def burn_in_length(
     ------
     InvalidSettingError
         The burn-in would have more than 1e100 rounds.
-
-    Examples
-    --------
-    >>> burn_in_length(
-    ...     dim=5, n_arms=2, arm_bound=1, top_eigenvalue=1, last_eigenvalue=1, observe_prob=1,
-    ...     failure_prob=0.1, horizon=10, constant=1.0,
-    ... )
-    4
     """
-    spread = arm_bound / last_eigenvalue
-    scale = constant * (spread * spread) * top_eigenvalue
-    scale /= observe_prob**4 * n_arms
+    spread = problem.arm_bound / problem.last_eigenvalue
+    scale = C_BURN_IN * (spread * spread) * problem.top_eigenvalue
+    scale /= problem.observe_prob**4 * problem.n_arms
     if not scale <= _MOST_ROUNDS:
         raise InvalidSettingError(
             f"the theorem's burn-in has more than {_MOST_ROUNDS:g} rounds for arm_bound "
-            f"{arm_bound!r}, top_eigenvalue {top_eigenvalue!r} and last_eigenvalue "
-            f"{last_eigenvalue!r}: set burn_in yourself"
+            f"{problem.arm_bound!r}, top_eigenvalue {problem.top_eigenvalue!r} and "
+            f"last_eigenvalue {problem.last_eigenvalue!r}: set burn_in yourself"
         )
-
-    def needed(round: int) -> float:
-        term = log_term(dim=dim, failure_prob=failure_prob, horizon=horizon, round=round)
-        return scale * term
-
-    if horizon is not None:
-        return max(1, math.ceil(needed(1)))
-    enough = 1
-    while needed(enough) > enough:
-        enough *= 2
-    too_few = enough // 2
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        if needed(middle) > middle:
-            too_few = middle
-        else:
-            enough = middle
-    return enough
+    return max(1, math.ceil(scale * _log_term(problem, failure_prob)))
 
 
 def representation_level(representation_failure_prob: float) -> float:
@@ -271,20 +231,6 @@ def subspace_error_at(problem: Problem, *, round: int, failure_prob: float) -> f
         last_eigenvalue=problem.last_eigenvalue,
         observe_prob=problem.observe_prob,
         log_term=_log_term(problem, failure_prob),
-    )
-
-
-def theorem_burn_in(problem: Problem, *, failure_prob: float) -> int:
-    """Return t_b, after which ε_t ≤ p/32."""
-    return burn_in_length(
-        dim=problem.dim,
-        n_arms=problem.n_arms,
-        arm_bound=problem.arm_bound,
-        top_eigenvalue=problem.top_eigenvalue,
-        last_eigenvalue=problem.last_eigenvalue,
-        observe_prob=problem.observe_prob,
-        failure_prob=failure_prob,
-        horizon=problem.horizon,
     )
 
 

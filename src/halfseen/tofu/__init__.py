@@ -3,20 +3,15 @@
 Read it in the order of the paper: the corrected covariance (`halfseen.linear.covariance`), the
 estimators of the subspace (`subspace`), how many directions are kept (`rank`), latent coordinates
 of half-seen arms (`imputation`), the epochs and which rewards a new one learns again (`epoch`),
-and the policy (`policy`), whose parameters are in `parameters`, with warnings where the theorem
-does not apply. `ingredient` has what all exchangeable parts share.
+and the policy (`policy`), whose parameters are in `parameters`. `ingredient` has what all
+exchangeable parts share.
 """
 
 from halfseen.tofu.epoch import Replay, ReplayRule
 from halfseen.tofu.imputation import Imputation, LeastSquares, PosteriorMean
 from halfseen.tofu.policy import TofuPov, TwoPhase
 from halfseen.tofu.rank import Known, RankRule, Selection
-from halfseen.tofu.subspace import (
-    CorrectedCovariance,
-    LikelihoodFit,
-    SubspaceEstimator,
-    TrueSubspace,
-)
+from halfseen.tofu.subspace import CorrectedCovariance, LikelihoodFit, SubspaceEstimator
 
 __all__ = [
     "CorrectedCovariance",
@@ -31,6 +26,5 @@ __all__ = [
     "Selection",
     "SubspaceEstimator",
     "TofuPov",
-    "TrueSubspace",
     "TwoPhase",
 ]

@@ -3,20 +3,20 @@
 import math
 import sys
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from halfseen import checks
-from halfseen.errors import ArchiveError
+from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.linear.history import next_start
 from halfseen.linear.ridge import Confidence, Ridge, checked_array
 from halfseen.state import Basis, Built, Each, Maybe, Part, Real, Value, Whole
 from halfseen.tofu.imputation import check_identified
 from halfseen.tofu.ingredient import Ingredient, ingredient
-from halfseen.tofu.rank import Known, selected
+from halfseen.tofu.rank import Known, Selection
 from halfseen.tofu.subspace import Offered
 from halfseen.values import LARGEST_POINT, FloatArray, Slate
 
@@ -145,14 +145,8 @@ class EpochRecord:
         Top of the spectrum of the corrected covariance, descending.
     threshold : float or None
         Smallest eigenvalue that is kept; None for a fixed rank.
-    n_never_paired : int
-        If the observation probability is unknown: pairs of features that no arm showed together;
-        their covariance is 0.
     failure_prob, misspecification : float
         δ_e, and b_e times the bonus scale.
-    n_replayed, n_skipped : int
-        Earlier rewards that entered the regression, and those left out because their arm is not
-        identified in this basis.
     """
 
     epoch: int
@@ -161,11 +155,8 @@ class EpochRecord:
     rank: int
     eigenvalues: tuple[float, ...]
     threshold: float | None
-    n_never_paired: int
     failure_prob: float
     misspecification: float
-    n_replayed: int = 0
-    n_skipped: int = 0
 
 
 RECORD = Value(
@@ -176,11 +167,8 @@ RECORD = Value(
     rank=Whole(),
     eigenvalues=Each(Real()),
     threshold=Maybe(Real()),
-    n_never_paired=Whole(),
     failure_prob=Real(0.0, 1.0, low_open=True),
     misspecification=Real(0.0, LARGEST_POINT),
-    n_replayed=Whole(),
-    n_skipped=Whole(),
 )
 
 
@@ -191,50 +179,27 @@ class Epoch:
     ----------
     basis : ndarray, shape (dim, rank)
         Orthonormal basis of the subspace.
-    plays : bool
-        Whether the rank is above 0; otherwise the burn-in policy plays.
     """
-
-    __slots__ = (
-        "_checks", "_lift", "basis", "confidence", "index", "model", "plays", "record",
-    )  # fmt: skip
 
     def __init__(
         self, settings: "TofuParams", record: EpochRecord, basis: FloatArray, model: Ridge
     ) -> None:
         if basis.shape[1] != record.rank:
             raise ArchiveError(f"a basis must have {record.rank} columns, got {basis.shape[1]}")
-        self.record = record
-        self.index = record.epoch
-        self.plays = record.rank > 0
-        self.basis = basis
-        if self.plays:
+        self.record, self.basis, self.model = record, basis, model
+        if record.rank > 0:
             eigenvalues = np.array(record.eigenvalues[: record.rank])
             self._lift = settings.imputes.lift(basis, eigenvalues)
-        self._checks = not settings.imputes.identifies_all
-        self.model = model
         self.confidence = Confidence(
-            ridge=settings.ridge,
-            theta_bound=settings.theta_bound,
-            noise_scale=settings.noise_scale,
-            failure_prob=record.failure_prob,
+            **settings.optimism() | {"failure_prob": record.failure_prob},
             misspecification=record.misspecification,
-            radius_scale=settings.radius_scale,
         )
 
     @classmethod
-    def open(
-        cls,
-        settings: "TofuParams",
-        offered: Offered,
-        round: int,
-        index: int,
-    ) -> "Epoch":
+    def open(cls, settings: "TofuParams", offered: Offered, round: int, index: int) -> "Epoch":
         """Estimate the subspace from all offered arms and freeze it."""
         failure_prob = settings.epoch_failure_prob(index)
-        covariance, observe_prob, n_never_paired = settings.subspace.estimate(
-            offered, settings.observe_prob
-        )
+        covariance, observe_prob = settings.subspace.estimate(offered, settings.observe_prob)
         known = Known(
             n_arms=offered.n_arms,
             round=round - 1,
@@ -246,7 +211,12 @@ class Epoch:
             top_eigenvalue=settings.eigenvalue_bound,
         )
         # The rule takes the top eigenvectors: this is Û_e.
-        basis, eigenvalues, threshold = selected(settings.rank, covariance, known)
+        found = settings.rank.select(covariance, known)
+        if not isinstance(found, Selection):
+            raise InvalidSettingError(
+                f"{type(settings.rank).__name__}.select must return a Selection, got {found!r:.60}"
+            )
+        basis, eigenvalues, threshold = found
         rank = checks.integer("the selected rank", basis.shape[1], 0, settings.dim)
         basis = checked_array(basis, (settings.dim, rank))  # compiled loops do not check bounds
         record = EpochRecord(
@@ -256,11 +226,8 @@ class Epoch:
             rank=rank,
             eigenvalues=tuple(eigenvalues.tolist()),
             threshold=threshold,
-            n_never_paired=n_never_paired,
             failure_prob=failure_prob,
-            misspecification=settings.misspecification(
-                n_arms=offered.n_arms, round=round - 1, observe_prob=observe_prob
-            ),
+            misspecification=settings.misspecification(known),
         )
         return cls(settings, record, basis, Ridge(max(1, rank), ridge=settings.ridge))
 
@@ -268,42 +235,26 @@ class Epoch:
         """Add earlier rewards of the arms that are identified in this basis."""
         points = self._lift(arms)
         identified = ~np.isnan(points[:, 0])
-        n_replayed = int(np.count_nonzero(identified))
-        if n_replayed:
-            self.model.insert(points[identified], rewards[identified])
-        self.record = replace(
-            self.record, n_replayed=n_replayed, n_skipped=len(rewards) - n_replayed
-        )
+        self.model.insert(points[identified], rewards[identified])
 
     def score(self, slate: Slate) -> tuple[int, FloatArray]:
         """Return the chosen arm; and score, estimate and width of each, shape (3, n_arms)."""
         points = self._lift(slate._table)
-        if self._checks:
-            check_identified(slate, points)
+        check_identified(slate, points)
         return self.model.score(points, self.confidence.total)
 
     def fork(self) -> "Epoch":
         """Return a copy that can learn; afterwards this one must learn no more."""
         fork = object.__new__(Epoch)
-        fork.record, fork.index, fork.plays = self.record, self.index, self.plays
-        fork.basis, fork.confidence, fork._checks = self.basis, self.confidence, self._checks
+        fork.__dict__.update(self.__dict__)
         fork.model = self.model.fork()
-        if self.plays:
-            fork._lift = self._lift
         return fork
 
     def learn(self, arm: FloatArray, reward: float) -> None:
-        """Add the reward of an arm that was chosen in this epoch."""
-        self.model.update(self._lift(arm[None, :])[0], reward)
-
-    def learn_late(self, arm: FloatArray, reward: float) -> None:
-        """Add a late reward that this epoch would have replayed."""
+        """Add a reward of this epoch, or a late one that it would have replayed."""
         point = self._lift(arm[None, :])[0]
-        if np.isnan(point[0]):
-            self.record = replace(self.record, n_skipped=self.record.n_skipped + 1)
-        else:
+        if not np.isnan(point[0]):
             self.model.update(point, reward)
-            self.record = replace(self.record, n_replayed=self.record.n_replayed + 1)
 
 
 EPOCH = Built(

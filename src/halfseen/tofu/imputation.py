@@ -30,15 +30,11 @@ class Imputation(Ingredient, ABC):
     ZeroFilled()
     """
 
-    @property
-    def identifies_all(self) -> bool:
-        """Whether every arm has coordinates. If not, an arm without them has NaN."""
-        return True
-
     @abstractmethod
     def lift(self, basis: FloatArray, eigenvalues: FloatArray) -> Callable[[FloatArray], Any]:
         """Return a function from arms (n, dim), NaN where hidden, to coordinates (n, rank).
 
+        An arm that its seen entries do not identify has NaN.
         `basis`, shape (dim, rank), has orthonormal columns; `eigenvalues`, shape (rank,), are the
         estimated variances along them.
         """
@@ -64,11 +60,6 @@ class LeastSquares(Imputation):
         kind="float",
         doc="ρ ≥ 0. With 0, as in the paper, the seen entries of some arms do not identify them.",
     )
-
-    @property
-    def identifies_all(self) -> bool:
-        """Whether there is a ridge."""
-        return self.ridge > 0.0
 
     def lift(self, basis: FloatArray, eigenvalues: FloatArray) -> Callable[[FloatArray], Any]:
         """Return the map to U'x̂."""

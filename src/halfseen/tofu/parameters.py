@@ -1,38 +1,33 @@
 """The parameters of TOFU-POV, checked where they are declared, and what follows from them."""
 
-import math
-import warnings
-from collections.abc import Iterator
 from copy import deepcopy
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from halfseen import checks, theory
 from halfseen.errors import InvalidSettingError
-from halfseen.linear.covariance import LARGEST_DENSE_DIM, ObserveProb
+from halfseen.linear.covariance import ObserveProb
 from halfseen.linear.history import LARGEST_GROWTH
 from halfseen.linear.lift import checked_impute_ridge
 from halfseen.params import custom, flag, integer, real
-from halfseen.policies.ambient import AmbientOful, ridge_param, scale_param
+from halfseen.policies.ambient import AmbientOful, Optimism, scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import registered
 from halfseen.policies.trivial import Uniform
 from halfseen.tofu.epoch import EpochSchedule, replay_param
 from halfseen.tofu.imputation import Imputation, LeastSquares
 from halfseen.tofu.ingredient import ingredient
-from halfseen.tofu.rank import FixedRank, rank_param
+from halfseen.tofu.rank import FixedRank, Known, rank_param
 from halfseen.tofu.subspace import COUNTED, UNKNOWN, CorrectedCovariance, SubspaceEstimator
-from halfseen.values import LARGEST, FloatArray
+from halfseen.values import LARGEST
 
 # Below this, divisions by p² could overflow.
 _SMALLEST_PROB = 1e-6
 _BURN_IN_POLICIES = ("zero-filled", "uniform")
-_ROUNDING = 1e-9
 
 
-class TofuParams(Policy):
+class TofuParams(Optimism, Policy):
     """Parameters of TOFU-POV, and quantities derived from them."""
 
     rank: Any = rank_param(
@@ -62,20 +57,17 @@ class TofuParams(Policy):
         default=30,
         check=lambda name, value: _checked_burn_in(name, value),
         kind='int or "theory"',
-        doc='Rounds before the first epoch; "theory" needs `n_arms` and `last_eigenvalue`.',
+        doc="""Rounds before the first epoch; "theory" needs `n_arms`, `last_eigenvalue` and
+    `horizon`.""",
     )
     burn_in_policy: Any = custom(
-        default=None,
+        default="zero-filled",
         check=lambda name, value: _checked_burn_in_policy(name, value),
         plain=lambda policy: _plain_policy(policy),
         kind='"zero-filled", "uniform" or Policy',
-        doc="""The policy of the burn-in and of epochs of rank 0; by default "zero-filled", or
-    "uniform" beyond 8192 features. It learns from its own decisions. Its horizon, if any, must not
-    end before this policy's.""",
+        doc="""The policy of the burn-in and of epochs of rank 0. It learns from its own decisions.
+    Its horizon, if any, must not end before this policy's.""",
     )
-    ridge: float = ridge_param(doc="λ.")
-    failure_prob: float = custom(default=0.05, check=checks.failure_prob, kind="float", doc="δ.")
-    theta_bound: float = scale_param(1.0, doc="S.")
     noise_scale: float = scale_param(
         0.5,
         doc="""R: rewards differ from their means by about this much (they are R-sub-Gaussian).
@@ -119,9 +111,9 @@ class TofuParams(Policy):
     )
     follows_theorem: bool = flag(
         default=False,
-        doc="""Whether δ is divided among epochs as in the regret theorems, which count them, and an
-    arm longer than `arm_bound` causes a `PremiseWarning`. If not, δ is divided as in the published
-    runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets it.""",
+        doc="""Whether δ is divided among epochs as in the regret theorems, which count them. If
+    not, it is divided as in the published runs, by the bound ⌈log₂ T⌉ + 2. `algorithm_1` sets
+    it.""",
     )
     growth: float = real(
         default=2.0,
@@ -130,16 +122,10 @@ class TofuParams(Policy):
         low_open=True,
         doc="Factor between epoch starts; 2 in the paper.",
     )
-    radius_scale: float = scale_param(1.0, doc="Multiplies the radius; 1 as in the theory.")
-    memory_bytes: int = integer(
-        default=64_000_000,
-        low=1,
-        doc="Memory for the uniform sample of arms, kept beyond 8192 features or by `subspace`.",
-    )
     seed: int = integer(
         default=0,
         low=0,
-        doc="Seed of that sample and of the uniform burn-in policy.",
+        doc="Seed of the uniform burn-in policy, and of the sample of arms that `subspace` keeps.",
     )
 
     def setup(self) -> None:
@@ -201,38 +187,31 @@ class TofuParams(Policy):
         horizon = self.horizon
         if horizon is None:
             return None
-        if self.growth != 2.0:
-            return max(1, len(self.schedule.starts(horizon)))
-        if not self.follows_theorem:
+        if self.growth == 2.0 and not self.follows_theorem:
             return theory.n_epochs_bound(horizon)
-        if isinstance(self.rank, FixedRank):
-            return max(1, theory.n_epochs(burn_in=self.schedule.burn_in, horizon=horizon))
-        return theory.rank_adaptive_n_epochs(horizon)
+        if self.growth == 2.0 and not isinstance(self.rank, FixedRank):
+            return theory.rank_adaptive_n_epochs(horizon)
+        return max(1, len(self.schedule.starts(horizon)))
 
-    def misspecification(self, *, n_arms: int, round: int, observe_prob: float) -> float:
-        """Return b_e for a subspace estimated from `n_arms` arms, times the bonus scale.
+    def misspecification(self, known: Known) -> float:
+        """Return b_e of the epoch that opens, times the bonus scale.
 
         At most `LARGEST`, which already outweighs everything else.
         """
         if self.bonus_scale == 0.0 or self.last_eigenvalue is None:
             return 0.0
         error = theory.subspace_error(
-            n_arms=n_arms,
+            n_arms=known.n_arms,
             arm_bound=self.arm_bound,
             top_eigenvalue=self.eigenvalue_bound,
             last_eigenvalue=self.last_eigenvalue,
-            observe_prob=observe_prob,
-            log_term=theory.log_term(
-                dim=self.dim,
-                failure_prob=self.lemma_failure_prob,
-                horizon=self.horizon,
-                round=round,
-            ),
+            observe_prob=known.observe_prob,
+            log_term=known.log_term(self.dim, self.lemma_failure_prob),
         )
         bias = theory.misspecification(
             theta_bound=self.theta_bound,
             arm_bound=self.arm_bound,
-            observe_prob=observe_prob,
+            observe_prob=known.observe_prob,
             subspace_error=min(error, LARGEST),
         )
         return min(self.bonus_scale * bias, LARGEST)
@@ -246,15 +225,9 @@ class TofuParams(Policy):
                     f"burn_in_policy must have dim {self.dim}, got {chosen.dim}"
                 )
             return deepcopy(chosen)  # others may use the given one as well
-        if chosen == "uniform" or (chosen is None and self.dim > LARGEST_DENSE_DIM):
+        if chosen == "uniform":
             return Uniform(dim=self.dim, seed=self.seed)
-        return AmbientOful(
-            dim=self.dim,
-            ridge=self.ridge,
-            failure_prob=self.failure_prob,
-            theta_bound=self.theta_bound,
-            noise_scale=self.noise_scale,
-        )
+        return AmbientOful(dim=self.dim, **self.optimism() | {"radius_scale": 1.0})
 
     def theory_burn_in(self) -> int:
         """Return t_b of the theorem.
@@ -264,26 +237,27 @@ class TofuParams(Policy):
         InvalidSettingError
             What it depends on is not given, or it is longer than anything that can be played.
         """
-        prob = self.observe_prob
-        if (
-            self.last_eigenvalue is None
-            or self.n_arms is None
-            or not isinstance(prob, float | np.ndarray)
-        ):
+        prob, last = self.observe_prob, self.last_eigenvalue
+        n_arms, horizon = self.n_arms, self.horizon
+        if last is None or n_arms is None or horizon is None or isinstance(prob, str):
             raise InvalidSettingError(
-                "burn_in='theory' needs last_eigenvalue, n_arms and observe_prob, got "
-                f"{self.last_eigenvalue}, {self.n_arms} and {prob}: give them or a number"
+                "burn_in='theory' needs last_eigenvalue, n_arms, horizon and observe_prob, got "
+                f"{last}, {n_arms}, {horizon} and {prob}: give them or a number"
             )
-        return theory.burn_in_length(
+        problem = theory.Problem(
             dim=self.dim,
-            n_arms=self.n_arms,
+            rank=self.rank.rank if isinstance(self.rank, FixedRank) else 1,
+            n_arms=n_arms,
+            horizon=horizon,
+            observe_prob=float(np.min(prob)),
             arm_bound=self.arm_bound,
             top_eigenvalue=self.eigenvalue_bound,
-            last_eigenvalue=self.last_eigenvalue,
-            observe_prob=float(np.min(prob)),
-            failure_prob=self.lemma_failure_prob,
-            horizon=self.horizon,
+            last_eigenvalue=last,
+            incoherence=1.0,  # t_b depends neither on this nor on what follows
+            theta_bound=1.0,
+            noise_scale=1.0,
         )
+        return theory.burn_in_length(problem, failure_prob=self.lemma_failure_prob)
 
 
 def _checked_burn_in_policy(name: str, value: Any) -> Any:
@@ -307,20 +281,13 @@ def _checked_burn_in(name: str, burn_in: Any) -> int | str:
     return checks.integer(name, burn_in, 1, checks.LARGEST_HORIZON)
 
 
-def _checked_prob(name: str, value: Any) -> float:
-    prob = checks.probability(name, value)
-    return checks.real(name, prob, _SMALLEST_PROB, 1.0)
-
-
 def _checked_observe_prob(observe_prob: Any) -> ObserveProb | str:
     if isinstance(observe_prob, str):
         return checks.one_of("observe_prob (numbers or a word)", observe_prob, (UNKNOWN, COUNTED))
     if observe_prob is None:
         return UNKNOWN
-    if isinstance(observe_prob, np.ndarray) and observe_prob.ndim == 0:
-        observe_prob = observe_prob.item()
-    if isinstance(observe_prob, Real) or not hasattr(observe_prob, "__len__"):
-        return _checked_prob("observe_prob", observe_prob)
+    if not hasattr(observe_prob, "__len__"):
+        return checks.real("observe_prob", observe_prob, _SMALLEST_PROB, 1.0)
     try:
         probs = np.array(observe_prob, dtype=np.float64)
     except (TypeError, ValueError):
@@ -328,75 +295,6 @@ def _checked_observe_prob(observe_prob: Any) -> ObserveProb | str:
             f"observe_prob must be one number in (0, 1] or one per feature, got {observe_prob!r}"
         ) from None
     for feature, prob in enumerate(probs.ravel()):
-        _checked_prob(f"observe_prob[{feature}]", float(prob))
+        checks.real(f"observe_prob[{feature}]", float(prob), _SMALLEST_PROB, 1.0)
     probs.setflags(write=False)
     return probs
-
-
-# Warnings of Algorithm 1 where the premises of its regret theorem do not hold
-
-
-class PremiseWarning(UserWarning):
-    """A premise of the regret theorem does not hold, so that its bound is not proved.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from halfseen import TofuPov
-    >>> small = {"dim": 30, "rank": 3, "observe_prob": 0.5, "n_arms": 8, "last_eigenvalue": 0.1}
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     policy = TofuPov.algorithm_1(arm_bound=1.0, **small)
-    >>> print(caught[0].message)
-    the regret theorem does not apply: the theorem needs p of at least 24.1, and p is 0.5
-    """
-
-
-def warn_of_settings(settings: TofuParams, *, incoherence: float, stacklevel: int) -> None:
-    """Warn once of all premises that the settings do not meet, for μ = `incoherence`."""
-    unmet = list(_unmet(settings, incoherence))
-    if unmet:
-        message = f"the regret theorem does not apply: {'; '.join(unmet)}"
-        warnings.warn(message, PremiseWarning, stacklevel=stacklevel)
-
-
-def warn_of_long_arms(arm_bound: float, arms: FloatArray) -> bool:
-    """Warn if the seen entries alone make an arm longer than B_X, and return whether they do."""
-    longest = math.sqrt(float(np.nansum(arms * arms, axis=1).max(initial=0.0)))
-    if longest <= arm_bound * (1 + _ROUNDING):
-        return False
-    message = (
-        f"the regret theorem does not apply: an arm has a length of at least {longest:.3g}, and "
-        f"arm_bound is {arm_bound:.3g}"
-    )
-    warnings.warn(message, PremiseWarning, stacklevel=2)
-    return True
-
-
-def _unmet(settings: TofuParams, incoherence: float) -> Iterator[str]:
-    """Yield the premises that do not hold; what is unknown is taken as favourable as can be."""
-    rank = settings.rank.rank if isinstance(settings.rank, FixedRank) else 1
-    widest = math.sqrt(settings.dim / rank)
-    checks.real("incoherence", incoherence, 1.0, widest * (1 + _ROUNDING))
-    least_prob = theory.observe_prob_condition(
-        dim=settings.dim,
-        rank=rank,
-        n_arms=settings.n_arms or 1,
-        horizon=settings.horizon or 1,
-        incoherence=incoherence,
-        failure_prob=settings.lemma_failure_prob,
-    )
-    counted = isinstance(settings.observe_prob, str)
-    prob = 1.0 if counted else float(np.min(settings.observe_prob))
-    if least_prob > prob:
-        given = "no p is above 1" if counted else f"p is {prob:.3g}"
-        yield f"the theorem needs p of at least {least_prob:.3g}, and {given}"
-    if counted or settings.n_arms is None or settings.last_eigenvalue is None:
-        return
-    try:
-        needed: float = settings.theory_burn_in()
-    except InvalidSettingError:  # more rounds than there can be
-        needed = math.inf
-    burn_in = settings.schedule.burn_in
-    if needed > burn_in:
-        yield f"the theorem needs a burn-in of {needed:,.0f} rounds, and it has {burn_in:,}"

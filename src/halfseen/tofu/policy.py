@@ -1,7 +1,6 @@
 """TOFU-POV: OFUL in the coordinates of an estimated subspace, frozen per epoch."""
 
 import math
-import sys
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,11 +10,11 @@ from halfseen.errors import HorizonReachedError, InvalidSettingError
 from halfseen.linear.history import Played
 from halfseen.params import custom
 from halfseen.policies.registry import InnerPolicy, register_policy
-from halfseen.state import Each, Maybe, Part, Whole
-from halfseen.theory import balanced_split, power_split
+from halfseen.state import Each, Maybe, Part
+from halfseen.theory import power_split
 from halfseen.tofu.epoch import EPOCH, RECORD, Epoch, EpochRecord, replay_param
-from halfseen.tofu.parameters import TofuParams, warn_of_long_arms, warn_of_settings
-from halfseen.tofu.rank import PaperThreshold, PracticalThreshold, RankRule
+from halfseen.tofu.parameters import TofuParams
+from halfseen.tofu.rank import PaperThreshold, PracticalThreshold
 from halfseen.tofu.subspace import Offered
 from halfseen.values import Choice, FloatArray, Note, Slate
 
@@ -57,7 +56,6 @@ class TofuPov(TofuParams):
         "_played": Part(),
         "_log": Each(RECORD),
         "_epoch": Maybe(EPOCH),
-        "_next_event": Whole(0, sys.maxsize),
         "_burner": InnerPolicy(),
     }
 
@@ -75,22 +73,14 @@ class TofuPov(TofuParams):
         super().setup()
         self._burner = self.new_burn_in_policy()
         self._offered: Offered = self.subspace.no_arms(
-            self.dim,
-            memory_bytes=self.memory_bytes,
-            seed=self.seed,
-            count_pairs=isinstance(self.observe_prob, str),
+            self.dim, seed=self.seed, count_pairs=isinstance(self.observe_prob, str)
         )
         self._played = Played(self.dim)
         self._epoch: Epoch | None = None
-        self._next_event = self._event_after(self.schedule.burn_in + 1)
         self._log: tuple[EpochRecord, ...] = ()
-        self._first_playing: int | None = None  # index of the first epoch with a rank above 0
-        self._checks_lengths = self.follows_theorem
 
     @classmethod
-    def algorithm_1(
-        cls, *, arm_bound: float, rank: int | RankRule, incoherence: float = 1.0, **settings: Any
-    ) -> "TofuPov":
+    def algorithm_1(cls, *, arm_bound: float, **settings: Any) -> "TofuPov":
         """Algorithm 1 with the settings of the regret theorem.
 
         λ = 4B_X², t_b from the theory, δ_e, the misspecification bonus, imputation without a ridge,
@@ -98,9 +88,8 @@ class TofuPov(TofuParams):
         whose seen entries do not identify it raises an error, and at practical sizes there are such
         arms: set `impute_ridge` above 0 to avoid it.
 
-        If the theorem's condition on p (for μ = `incoherence`) or its burn-in is not met, or an arm
-        is longer than `arm_bound`, a `PremiseWarning` says so, once. A burn-in that is set by hand
-        can be judged only if `n_arms`, `last_eigenvalue` and `observe_prob` are given.
+        The theorem also needs a p of at least `theory.observe_prob_condition` and arms no longer
+        than `arm_bound`, which nothing checks.
 
         Notes
         -----
@@ -114,9 +103,7 @@ class TofuPov(TofuParams):
             "replay": "none",
             "follows_theorem": True,
         }
-        policy = cls(arm_bound=arm_bound, rank=rank, **(defaults | settings))
-        warn_of_settings(policy, incoherence=incoherence, stacklevel=3)
-        return policy
+        return cls(arm_bound=arm_bound, **(defaults | settings))
 
     @classmethod
     def rank_adaptive_algorithm_1(cls, **settings: Any) -> "TofuPov":
@@ -134,11 +121,9 @@ class TofuPov(TofuParams):
         return cls(**({"replay": "burn-in-once"} | settings))
 
     @classmethod
-    def rank_adaptive(cls, *, max_rank: int | None = None, **settings: Any) -> "TofuPov":
+    def rank_adaptive(cls, **settings: Any) -> "TofuPov":
         """RA-TOFU of the paper's figures: `practical` with the published spectral threshold."""
-        if max_rank is not None and "rank" in settings:
-            raise InvalidSettingError("give a rank rule or max_rank, not both")
-        return cls.practical(**({"rank": PracticalThreshold(cap=max_rank)} | settings))
+        return cls.practical(**({"rank": PracticalThreshold()} | settings))
 
     @classmethod
     def full_history(cls, **settings: Any) -> "TofuPov":
@@ -146,11 +131,9 @@ class TofuPov(TofuParams):
         return cls(**({"replay": "full"} | settings))
 
     @classmethod
-    def rank_adaptive_full_history(
-        cls, *, max_rank: int | None = None, **settings: Any
-    ) -> "TofuPov":
+    def rank_adaptive_full_history(cls, **settings: Any) -> "TofuPov":
         """RA-TOFU-FH of the paper's figures: `rank_adaptive` with all rewards replayed."""
-        return cls.rank_adaptive(max_rank=max_rank, **({"replay": "full"} | settings))
+        return cls.rank_adaptive(**({"replay": "full"} | settings))
 
     @property
     def epoch_log(self) -> tuple[EpochRecord, ...]:
@@ -166,8 +149,8 @@ class TofuPov(TofuParams):
     @property
     def current_rank(self) -> int:
         """Rank of the current epoch; the number of features while the burn-in policy plays."""
-        epoch = self._epoch
-        return epoch.record.rank if epoch is not None and epoch.plays else self.dim
+        epoch = self._playing
+        return self.dim if epoch is None else epoch.record.rank
 
     def _diagnostics(self) -> dict[str, Any]:
         """Return the ranks of all epochs and the top of the last epoch's spectrum."""
@@ -181,15 +164,24 @@ class TofuPov(TofuParams):
 
     def _prepare(self, slate: Slate) -> None:
         """Open an epoch if one is due, and keep the slate for the next one."""
-        if self._round >= self._next_event:
-            self._open_epoch()
+        round = self._round + 1
+        if self.horizon is not None and round > self.horizon:
+            raise HorizonReachedError(
+                f"all {self.horizon} rounds of the horizon are played: use horizon=None for a "
+                "policy without an end"
+            )
+        start = self.schedule.burn_in + 1
+        if self._epoch is not None:
+            start = self.schedule.next_start(self._epoch.record.round)
+        if round >= start:
+            self._open_epoch(round)
         self._offer(slate)
 
     def decide(self, slate: Slate) -> Choice:
         """Choose in the coordinates of the current epoch, or let the burn-in policy choose."""
-        epoch = self._epoch
-        if epoch is not None and epoch.plays:
-            return Choice(*epoch.score(slate), epoch.index)
+        epoch = self._playing
+        if epoch is not None:
+            return Choice(*epoch.score(slate), epoch.record.epoch)
         self._burner = self._burner._fork()
         self._burner._key = self._key
         choice, note = self._burner._play(slate)
@@ -197,34 +189,24 @@ class TofuPov(TofuParams):
 
     def _advance(self, slate: Slate, arm: int, inner: Note | None = None) -> Note:
         """Let the burn-in policy count the round, if it plays and has not when it chose."""
-        if inner is None and not (self._epoch is not None and self._epoch.plays):
+        if inner is None and self._playing is None:
             self._burner = self._burner._fork()
             inner = self._burner._advance(slate, arm)
         return super()._advance(slate, arm, inner)
 
     def _offer(self, slate: Slate) -> None:
-        if self._checks_lengths:
-            self._checks_lengths = not warn_of_long_arms(self.arm_bound, slate._table)
         offered = self._offered.fork()
         offered.add(slate._table)
         self._offered = offered
 
-    def _open_epoch(self) -> None:
-        """Open the epoch that is due, and let it learn the earlier rewards that are replayed."""
-        round = self._round + 1
-        if self.horizon is not None and round > self.horizon:
-            raise HorizonReachedError(
-                f"all {self.horizon} rounds of the horizon are played: use horizon=None for a "
-                "policy without an end"
-            )
+    def _open_epoch(self, round: int) -> None:
+        """Open an epoch, and let it learn the earlier rewards that are replayed."""
         epoch = Epoch.open(self, self._offered, round, self._latest_epoch + 1)
-        is_first = epoch.plays and self._first_playing is None
-        if epoch.plays and self._played:
+        is_first, plays = self._first_playing is None, epoch.record.rank > 0
+        if plays and self._played:
             epoch.replay(*self._rewards_to_replay(is_first=is_first))
         self._log, self._epoch = self.epoch_log, epoch
-        self._next_event = self._event_after(self.schedule.next_start(round))
-        if is_first:
-            self._first_playing = epoch.index
+        if plays and is_first:
             later = [self.replay.replays(by_burn_in=each, is_first=False) for each in (True, False)]
             if not any(later):  # nothing is replayed any more
                 self._played = Played(self.dim)
@@ -243,11 +225,6 @@ class TofuPov(TofuParams):
         )
         return arms[kept], rewards[kept]
 
-    def _event_after(self, start: int) -> int:
-        """Return the round before the next event: an epoch at `start`, or the horizon's end."""
-        horizon = self.horizon
-        return start - 1 if horizon is None else min(start - 1, horizon)
-
     def update(self, note: Note, reward: float) -> None:
         """Add the reward to the epoch's regression, or keep it for a later epoch."""
         first = self._first_playing
@@ -255,13 +232,13 @@ class TofuPov(TofuParams):
             played = self._played.fork()
             played.append(note.round, note.arm, reward)
             self._played = played
-        if self._epoch is not None and self._epoch.plays:
-            epoch = self._epoch.fork()
-            if note.inner is None and note.epoch == epoch.index:
-                epoch.learn(note.arm, reward)
-            elif self._is_replayed(note, is_first=first == epoch.index):
-                epoch.learn_late(note.arm, reward)
-            self._epoch = epoch
+        epoch = self._playing
+        if epoch is not None:
+            index = epoch.record.epoch
+            is_own = note.inner is None and note.epoch == index
+            if is_own or self._is_replayed(note, is_first=first == index):
+                self._epoch = epoch.fork()
+                self._epoch.learn(note.arm, reward)
         if note.inner is not None:
             self._burner = self._burner._fork()
             self._burner.update(note.inner, reward)
@@ -270,11 +247,6 @@ class TofuPov(TofuParams):
         replays: bool = self.replay.replays(by_burn_in=note.inner is not None, is_first=is_first)
         return replays
 
-    def _restored(self) -> None:
-        """Find the first epoch with a rank."""
-        ranked = (record.epoch for record in self.epoch_log if record.rank > 0)
-        self._first_playing = next(ranked, None)
-
     def _observe(self, slate: Slate) -> None:
         """Add the arms to those from which the next subspace is estimated."""
         self._burner = self._burner._fork()
@@ -282,8 +254,18 @@ class TofuPov(TofuParams):
         self._offer(slate)
 
     @property
+    def _playing(self) -> Epoch | None:
+        """The current epoch; None if the burn-in policy plays, before it or because of rank 0."""
+        return self._epoch if self._epoch is not None and self._epoch.record.rank > 0 else None
+
+    @property
+    def _first_playing(self) -> int | None:
+        """Index of the first epoch with a rank above 0."""
+        return next((record.epoch for record in self.epoch_log if record.rank > 0), None)
+
+    @property
     def _latest_epoch(self) -> int:
-        return -1 if self._epoch is None else self._epoch.index
+        return -1 if self._epoch is None else self._epoch.record.epoch
 
     def _check_note(self, note: Note) -> None:
         """Raise an error if this policy cannot have made the decision of a note."""
@@ -307,12 +289,12 @@ class TwoPhase(TofuPov):
     100
     """
 
-    split: int | float | str = custom(
-        default="balanced",
+    split: int | float = custom(
+        default=2 / 3,
         check=lambda name, value: _checked_split(name, value),
-        kind='int, float or "balanced"',
-        doc="""τ, the rounds of the first phase, or a power a in (0, 1) for τ = ⌈T^a⌉; "balanced" is
-    ⌈T^(2/3)⌉. All but a number of rounds need `horizon`.""",
+        kind="int or float",
+        doc="""τ, the rounds of the first phase, or a power a in (0, 1) for τ = ⌈T^a⌉, which needs
+    `horizon`.""",
     )
     replay: Any = replay_param(
         "none",
@@ -334,14 +316,10 @@ class TwoPhase(TofuPov):
             raise InvalidSettingError(
                 f"split={self.split!r} needs a horizon, got None: give a number of rounds"
             )
-        if isinstance(self.split, float):
-            return power_split(self.horizon, self.split)
-        return balanced_split(self.horizon)
+        return power_split(self.horizon, self.split)
 
 
-def _checked_split(name: str, split: Any) -> int | float | str:
-    if isinstance(split, str):
-        return checks.one_of(f"{name} (a number of rounds or a word)", split, ("balanced",))
+def _checked_split(name: str, split: Any) -> int | float:
     if isinstance(split, float):
         return checks.real(f"{name} (a power of T)", split, 0.0, 1.0, low_open=True, high_open=True)
     return checks.integer(name, split, 1, checks.LARGEST_HORIZON)

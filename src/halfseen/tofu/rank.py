@@ -9,14 +9,10 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 from halfseen import checks, params, theory
-from halfseen.errors import InvalidSettingError
-from halfseen.linear.covariance import CovarianceOperator
 from halfseen.linear.eigen import eigenpairs_above, top_eigenpairs
 from halfseen.linear.ridge import LARGEST_SCALE
 from halfseen.tofu.ingredient import Ingredient, ingredient
 from halfseen.values import FloatArray
-
-Covariance = FloatArray | CovarianceOperator
 
 
 class Known(NamedTuple):
@@ -99,36 +95,14 @@ class RankRule(Ingredient, ABC):
     """
 
     @abstractmethod
-    def select(self, covariance: Covariance, known: Known) -> Selection:
+    def select(self, covariance: FloatArray, known: Known) -> Selection:
         """Return the subspace to freeze.
 
         Parameters
         ----------
-        covariance : ndarray, shape (dim, dim), or CovarianceOperator
-            `halfseen.linear.eigen.top_eigenpairs` takes both.
+        covariance : ndarray, shape (dim, dim)
         known : Known
         """
-
-
-def selected(rule: RankRule, covariance: Covariance, known: Known) -> Selection:
-    """Return what a rule selects.
-
-    Raises
-    ------
-    InvalidSettingError
-        It returns something else than a Selection.
-    """
-    found: Any = rule.select(covariance, known)
-    if not isinstance(found, Selection):
-        got = f"an array of shape {found.shape}" if hasattr(found, "shape") else repr(found)
-        raise InvalidSettingError(
-            f"{type(rule).__name__}.select must return a Selection, got {got:.60}"
-        )
-    return found
-
-
-def _failure_prob() -> Any:
-    return params.custom(default=None, check=checks.failure_prob, kind="float")
 
 
 class FixedRank(RankRule):
@@ -144,7 +118,7 @@ class FixedRank(RankRule):
         """Raise InvalidSettingError if the rank exceeds `dim`."""
         checks.integer("rank", self.rank, 1, dim)
 
-    def select(self, covariance: Covariance, known: Known) -> Selection:
+    def select(self, covariance: FloatArray, known: Known) -> Selection:
         """Return the top eigenvectors."""
         values, vectors = top_eigenpairs(covariance, self.rank)
         return Selection(vectors, values, None)
@@ -174,10 +148,10 @@ class ThresholdRule(RankRule):
         if self.cap is not None:
             checks.integer("cap", self.cap, max(1, self.floor))
 
-    def select(self, covariance: Covariance, known: Known) -> Selection:
+    def select(self, covariance: FloatArray, known: Known) -> Selection:
         """Return the eigenvectors above the threshold."""
         threshold = self.threshold(covariance.shape[0], known)
-        values, vectors, _ = eigenpairs_above(covariance, threshold, floor=self.floor, cap=self.cap)
+        values, vectors = eigenpairs_above(covariance, threshold, floor=self.floor, cap=self.cap)
         return Selection(vectors, values, threshold)
 
 
@@ -186,33 +160,29 @@ class PaperThreshold(ThresholdRule):
 
     Parameters
     ----------
-    failure_prob : float, optional
-        δ_rank; by default a quarter of the policy's δ.
     floor, cap : int
         The paper has neither.
 
     Examples
     --------
     >>> PaperThreshold().to_dict()
-    {'rule': 'PaperThreshold', 'floor': 0, 'cap': None, 'failure_prob': None}
+    {'rule': 'PaperThreshold', 'floor': 0, 'cap': None}
 
     Notes
     -----
     Paper: eq:rho_unknown_rank
     """
 
-    failure_prob: float | None = _failure_prob()
     floor: int = params.integer(default=0, low=0)
 
     def threshold(self, dim: int, known: Known) -> float:
-        """Return 2ρ."""
-        failure_prob = known.failure_prob / 4 if self.failure_prob is None else self.failure_prob
+        """Return 2ρ for δ_rank = δ/4."""
         return 2.0 * theory.covariance_error(
             n_arms=known.n_arms,
             arm_bound=known.arm_bound,
             top_eigenvalue=known.top_eigenvalue,
             observe_prob=known.observe_prob,
-            log_term=known.log_term(dim, failure_prob),
+            log_term=known.log_term(dim, known.failure_prob / 4),
         )
 
 
@@ -243,7 +213,9 @@ class PracticalThreshold(ThresholdRule):
     constant: float = params.real(default=0.22, low=0.0, high=LARGEST_SCALE, low_open=True)
     scale: float = params.real(default=1.5, low=0.0, high=LARGEST_SCALE, low_open=True)
     multiplier: float = params.real(default=1.0, low=0.0, high=LARGEST_SCALE, low_open=True)
-    failure_prob: float | None = _failure_prob()
+    failure_prob: float | None = params.custom(
+        default=None, check=checks.failure_prob, kind="float"
+    )
 
     def threshold(self, dim: int, known: Known) -> float:
         """Return the threshold, infinite before anything was absorbed."""

@@ -5,18 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen import checks, params
+from halfseen import params
 from halfseen.factors.model import HalfSeenRows, RankSearch
-from halfseen.linear.covariance import (
-    LARGEST_DENSE_DIM,
-    CovarianceOperator,
-    Moments,
-    check_dense,
-)
-from halfseen.linear.eigen import checked_basis
+from halfseen.linear.covariance import Moments, check_dense
 from halfseen.linear.history import Reservoir
 from halfseen.tofu.ingredient import Ingredient
-from halfseen.tofu.rank import Covariance
 from halfseen.values import FloatArray
 
 COUNTED = "counted"
@@ -31,23 +24,20 @@ class Estimate(NamedTuple):
 
     Attributes
     ----------
-    covariance : ndarray of shape (dim, dim), or CovarianceOperator
+    covariance : ndarray, shape (dim, dim)
     observe_prob : float
         The smallest probability of all features that an entry is seen.
-    n_never_paired : int
-        Pairs of features that no arm showed together; their covariance is 0.
     """
 
-    covariance: Covariance
+    covariance: FloatArray
     observe_prob: float
-    n_never_paired: int = 0
 
 
 class SubspaceEstimator(Ingredient, ABC):
     """Estimates E[xx'] of the full arms at the start of an epoch; a rank rule keeps its top.
 
     An estimator of your own writes `covariance` and gets a uniform sample of all arms offered so
-    far, of at most the policy's `memory_bytes`.
+    far.
 
     Examples
     --------
@@ -61,13 +51,15 @@ class SubspaceEstimator(Ingredient, ABC):
     ZeroFilled()
     """
 
+    max_arms: int = params.integer(default=50_000, low=1, doc="Size of the sample.")
+
     def check(self, dim: int) -> None:
         """Raise InvalidSettingError if a dim × dim matrix does not fit in memory."""
         check_dense(dim)
 
-    def no_arms(self, dim: int, *, memory_bytes: int, seed: int, count_pairs: bool) -> Offered:
+    def no_arms(self, dim: int, *, seed: int, count_pairs: bool) -> Offered:
         """Return an empty collection of offered arms."""
-        return Reservoir(dim, max_rows=max(2, memory_bytes // (8 * dim)), seed=seed)
+        return Reservoir(dim, max_rows=self.max_arms, seed=seed)
 
     def estimate(self, offered: Any, observe_prob: Any) -> Estimate:
         """Return the estimate from what `no_arms` returned, with all arms added.
@@ -81,48 +73,40 @@ class SubspaceEstimator(Ingredient, ABC):
         return Estimate(self.covariance(rows), float(np.min(observe_prob)))
 
     @abstractmethod
-    def covariance(self, rows: FloatArray) -> Covariance:
+    def covariance(self, rows: FloatArray) -> FloatArray:
         """Return E[xx'], shape (dim, dim), from a sample of arms (n, dim), NaN where hidden."""
 
 
 class CorrectedCovariance(SubspaceEstimator):
     """The paper's estimator: masked second moments divided by the probabilities of seeing them.
 
-    It keeps sums over arms; beyond 8192 features a uniform sample of the arms instead, whose
-    covariance is an operator.
+    It keeps sums over arms, not the arms themselves.
 
     Examples
     --------
     >>> rows = np.array([[1.0, np.nan], [1.0, 2.0]])
-    >>> CorrectedCovariance().covariance(rows).product(np.eye(2)).tolist()
+    >>> CorrectedCovariance().covariance(rows).tolist()
     [[1.0, 2.0], [2.0, 4.0]]
     """
 
-    def check(self, dim: int) -> None:
-        """Every number of features is possible."""
+    max_arms = 0
 
-    def no_arms(self, dim: int, *, memory_bytes: int, seed: int, count_pairs: bool) -> Offered:
-        """Return empty sums, or an empty sample beyond 8192 features."""
-        if dim <= LARGEST_DENSE_DIM:
-            return Moments(dim, count_pairs=count_pairs)
-        return super().no_arms(dim, memory_bytes=memory_bytes, seed=seed, count_pairs=count_pairs)
+    def no_arms(self, dim: int, *, seed: int, count_pairs: bool) -> Offered:
+        """Return empty sums."""
+        return Moments(dim, count_pairs=count_pairs)
 
     def estimate(self, offered: Any, observe_prob: Any) -> Estimate:
         """Return the corrected covariance."""
-        if isinstance(offered, Reservoir):
-            # Counts of pairs would be as large as the matrix, so single features are counted.
-            known = None if isinstance(observe_prob, str) else observe_prob
-            operator = CovarianceOperator(offered.rows, known)
-            return Estimate(operator, operator.smallest_prob)
         sums = offered.sums()
         if isinstance(observe_prob, str):
             observe_prob = sums.shares() if observe_prob == COUNTED else None
-        covariance, n_never_paired = sums.covariance(observe_prob)
-        return Estimate(covariance, sums.smallest_prob(observe_prob), n_never_paired)
+        return Estimate(sums.covariance(observe_prob), sums.smallest_prob(observe_prob))
 
-    def covariance(self, rows: FloatArray) -> Covariance:
-        """Return the operator of the sample, corrected by each feature's share of seen entries."""
-        return CovarianceOperator(rows)
+    def covariance(self, rows: FloatArray) -> FloatArray:
+        """Return the covariance of a sample, corrected by each feature's share of seen entries."""
+        moments = self.no_arms(rows.shape[1], seed=0, count_pairs=True)
+        moments.add(rows)
+        return self.estimate(moments, COUNTED).covariance
 
 
 class LikelihoodFit(SubspaceEstimator):
@@ -146,10 +130,6 @@ class LikelihoodFit(SubspaceEstimator):
     )
     max_arms: int = params.integer(default=2000, low=1, doc="Size of the sample.")
 
-    def no_arms(self, dim: int, *, memory_bytes: int, seed: int, count_pairs: bool) -> Offered:
-        """Return an empty sample."""
-        return Reservoir(dim, max_rows=self.max_arms, seed=seed)
-
     def covariance(self, rows: FloatArray) -> FloatArray:
         """Return the covariance that the factors explain."""
         search = RankSearch(HalfSeenRows(rows, through_origin=True))
@@ -157,37 +137,3 @@ class LikelihoodFit(SubspaceEstimator):
         loadings = fit.model.loadings * fit.model.scale
         covariance: FloatArray = loadings.T @ loadings
         return covariance
-
-
-class TrueSubspace(SubspaceEstimator):
-    """A subspace that is known: the level that a better estimator could reach.
-
-    Examples
-    --------
-    >>> TrueSubspace(basis=[[0.6], [0.8]]).covariance(np.empty((0, 2))).round(2).tolist()
-    [[0.36, 0.48], [0.48, 0.64]]
-    """
-
-    basis: Any = params.custom(
-        check=checked_basis,
-        plain=lambda basis: basis.tolist(),
-        kind="array_like, shape (dim, rank)",
-        doc="Orthonormal columns. All directions have variance 1.",
-    )
-
-    def check(self, dim: int) -> None:
-        """Raise InvalidSettingError if the basis has another number of rows."""
-        super().check(dim)
-        checks.integer("the number of rows of the basis", len(self.basis), dim, dim)
-
-    def no_arms(self, dim: int, *, memory_bytes: int, seed: int, count_pairs: bool) -> Offered:
-        """Return a collection that keeps a single arm."""
-        return Reservoir(dim, max_rows=1, seed=seed)
-
-    def covariance(self, rows: FloatArray) -> FloatArray:
-        """Return the projection on the subspace."""
-        projection: FloatArray = self.basis @ self.basis.T
-        return projection
-
-    def _values(self) -> tuple[Any, ...]:
-        return (self.basis.shape, self.basis.tobytes())

@@ -17,8 +17,8 @@ from halfseen.report.figures import Figure, Line, Panel, diagnostics
 from halfseen.simulation.results import Results
 from halfseen.theory import (
     Problem,
-    balanced_split,
     main_regret_bound,
+    power_split,
     rank_adaptive_regret_bound,
     two_phase_regret_bound,
 )
@@ -139,7 +139,7 @@ def _rank_adaptive_bound(problem: Problem) -> float:
 
 
 def _two_phase_bound(problem: Problem) -> float:
-    split = balanced_split(problem.horizon)
+    split = power_split(problem.horizon, 2 / 3)
     return two_phase_regret_bound(problem, split=split, failure_prob=0.1).total
 
 
