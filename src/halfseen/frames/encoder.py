@@ -222,7 +222,7 @@ class Encoder:
         if known is not None and known.n_shared:
             return []
         if known is None and not isinstance(labels, Declared):
-            _check_words(name, labels)
+            check_words(name, labels)
         news: dict[str, _New] = {}
         for row, label in enumerate(labels):
             if label is None or label in own or label in news:
@@ -302,7 +302,7 @@ def ids_alone() -> InvalidTableError:
     )
 
 
-def _check_words(name: str, labels: Labels) -> None:
+def check_words(name: str, labels: Labels) -> None:
     """Raise an error if all strings of a column are numbers: as levels they would say little."""
     seen = [label for label in labels if label is not None]
     if seen and all(map(_is_numeral, seen)):

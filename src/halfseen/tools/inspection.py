@@ -3,7 +3,6 @@
 Every sentence of an inspection follows from a number that the table gives.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,11 @@ from halfseen import checks
 from halfseen.errors import InvalidInputError, InvalidTableError
 from halfseen.factors.model import Factors
 from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, search_of
-from halfseen.frames.encoder import Encoder
+from halfseen.frames.encoder import Encoder, check_words
 from halfseen.frames.reading import Declared, Labels, Rows, read_cells
 from halfseen.lazy import from_extra
 from halfseen.seeding import stream
-from halfseen.tools.tables import cells_of, columns_of, is_parquet, parsed, read_csv
+from halfseen.tools.tables import cells_of, columns_of
 from halfseen.values import LARGEST, BoolArray, FloatArray
 
 MOST_ROWS = 20_000
@@ -50,9 +49,7 @@ _SHOWN_RANKS = (0, 1, 2, 3, 5, 8, 13, 21)
 
 def _sample(table: Any, progress: bool) -> tuple[dict[str, Any], int]:
     """Return the columns of a table, or of a uniform sample of its rows, and its number of rows."""
-    if isinstance(table, str | os.PathLike) and not is_parquet(Path(table)):
-        return read_csv(Path(table), MOST_ROWS, progress=progress)
-    columns = columns_of(table)
+    columns = columns_of(table, progress=progress)
     n = len(next(iter(columns.values()), ()))
     kept = np.arange(n)
     if n > MOST_ROWS:
@@ -532,7 +529,7 @@ def _read(
         try:
             column = read_cells(name, cells, isinstance(cells, Declared))
             if isinstance(column, list) and not isinstance(column, Declared):
-                column = parsed(column)
+                check_words(name, column)
         except InvalidTableError as error:
             reason = str(error).partition("must ")[2].partition(",")[0]
             kinds[name], shares[name] = f"left out: must {reason}", None
