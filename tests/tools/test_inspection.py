@@ -1,7 +1,5 @@
 """Every sentence of an inspection follows the table."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -76,7 +74,6 @@ RANDOM, INFERRED = "Missing completely at random?", "Inferred from the rest?"
         ("Advice", "Use LatentUcb()", shuffled, "LatentUcb() will do about as well as Imputed"),
         ("Advice", "means. Expect", hidden_by_reward, "means. Missingness carries information"),
         ("Advice", "Expect the columns to explain", shuffled, "Expect little"),
-        ("Advice", "; without missing values it would be about", full, "of the reward's variance."),
     ],
 )  # fmt: skip
 def test_a_change_of_the_table_changes_the_sentence(topic, before, change, after):
@@ -138,7 +135,8 @@ def test_levels_beyond_the_first_50_are_called_rare():
     last = list(dict.fromkeys(city))[-1]
     hidden = np.where(city == last, np.nan, random.normal(size=3000))
     (found,) = Inspector({"city": city, "a": hidden, "b": random.normal(size=3000)}).dependent()
-    assert found[:3] == ("a", "city", "city is a rare level")
+    assert (found.column, found.on) == ("a", "city")
+    assert "where city is a rare level" in found.text
 
 
 def test_a_cost_divides_what_measuring_is_worth():
@@ -148,17 +146,6 @@ def test_a_cost_divides_what_measuring_is_worth():
     )
     assert dear["a"] == pytest.approx(cheap["a"] / 4.0)
     assert dear["b"] == cheap["b"]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_what_the_columns_would_explain_without_holes_is_foreseen(seed):
-    def shares(hidden):
-        found = inspect(offers(3000, hidden=hidden, noise=1.0, seed=seed), reward="reward")
-        return [int(n) for n in re.findall(r"(?:explain|about) (\d+) %", found.findings["Advice"])]
-
-    (now, foreseen), (real,) = shares(0.3), shares(0.0)
-    assert now + 5 < real
-    assert abs(foreseen - real) <= 3
 
 
 def test_a_large_table_is_sampled_uniformly_and_says_so(monkeypatch, tmp_path):
@@ -217,7 +204,7 @@ def test_columns_may_have_numbers_as_names():
     frame = offers(60).drop(columns="colour").set_axis(range(7), axis=1)
     assert "3" in str(inspect(frame, reward=6))
     names = [each.name for each in inspect(frame.to_numpy(), reward=6).columns]
-    assert names == [f"column {at}" for at in range(7)]
+    assert names == [str(at) for at in range(7)]
 
 
 def test_the_error_of_one_more_rank_than_the_chosen_one_is_shown():

@@ -96,8 +96,6 @@ class Inspection:
 
     Attributes
     ----------
-    n_rows, n_used : int
-        Rows of the table, and of the sample that was looked at.
     columns : tuple of InspectedColumn
     rank : int
         Latent dimensions: the fewest with about the least error.
@@ -109,8 +107,6 @@ class Inspection:
         The sentences by topic.
     """
 
-    n_rows: int
-    n_used: int
     columns: tuple[InspectedColumn, ...]
     rank: int
     errors: dict[int, float]
@@ -210,23 +206,11 @@ of their own values.
 
 
 class Dependence(NamedTuple):
-    """A column whose missingness depends on another one.
-
-    Attributes
-    ----------
-    column, on : str
-        The column with missing values, and what its missingness depends on.
-    where : str
-        The rows in which it is missing most differently.
-    there, elsewhere : float
-        Shares of those rows, and of the others, in which it is missing.
-    """
+    """A column whose missingness depends on another one, and how, in words."""
 
     column: str
     on: str
-    where: str
-    there: float
-    elsewhere: float
+    text: str
 
 
 class Inspector:
@@ -246,8 +230,7 @@ class Inspector:
             raise InvalidTableError(
                 f"a table must have at least {FEWEST_ROWS} rows to say anything, got {self.n_rows}"
             )
-        if reward is not None:
-            reward = f"column {reward}" if isinstance(table, np.ndarray) else str(reward)
+        reward = None if reward is None else str(reward)
         for name in (*self.costs, *([reward] if reward else [])):
             if name not in sampled:
                 hint = checks.did_you_mean(name, sampled)
@@ -294,7 +277,7 @@ class Inspector:
         """Return all that is found."""
         rank, errors, inferred = self._held_out()
         model, dependent = fit_table(self.table, rank), self.dependent()
-        worth, explained, possible = self._worth(model)
+        worth, explained = self._worth(model)
         strengths = np.linalg.svd(model.loadings, compute_uv=False) ** 2
         total = strengths.sum() + model.noise[model.scale > 0.0].sum()
         findings = {
@@ -306,11 +289,9 @@ class Inspector:
         }
         if self.paid is not None:
             findings["Worth measuring?"] = _worth_text(worth)
-        advice = [self._policy_text(errors[rank], bool(dependent))]
-        findings["Advice"] = " ".join([*advice, self._reward_text(explained, possible)])
+        advice = self._policy_text(errors[rank], bool(dependent))
+        findings["Advice"] = f"{advice} {_reward_text(explained)}"
         return Inspection(
-            self.n_rows,
-            len(self.table),
             tuple(
                 InspectedColumn(name, kind, self.shares[name], inferred.get(name), worth.get(name))
                 for name, kind in self.kinds.items()
@@ -405,43 +386,40 @@ class Inspector:
         which, seen = values[:, feature], ~np.isnan(values[:, feature])
         middle = float(np.median(which[seen]))
         high = which > middle if (which[seen] > middle).any() else which >= middle
-        on, level = self.places[feature]
-        where = f"{on} is {f'above {middle:.3g}' if level is None else level}"
+        name, (on, level) = self.names[column], self.places[feature]
         there, elsewhere = (
-            float(hides[rows, column].mean()) for rows in (seen & high, seen & ~high)
+            percent(float(hides[rows, column].mean())) for rows in (seen & high, seen & ~high)
         )
-        return Dependence(self.names[column], on, where, there, elsewhere)
+        text = (
+            f"{name} is missing in {there} of the rows where {on} is "
+            f"{f'above {middle:.3g}' if level is None else level}, and in {elsewhere} of the others"
+        )
+        return Dependence(name, on, text)
 
     # What the reward depends on
 
-    def _worth(self, model: Factors) -> tuple[dict[str, float], float | None, float]:
-        """Return the value of measuring each incomplete column, and what explains the reward.
+    def _worth(self, model: Factors) -> tuple[dict[str, float], float | None]:
+        """Return the value of measuring each incomplete column, and the explained share of rewards.
 
-        The last two are the shares of the reward's variance that the columns explain with missing
-        values, and would explain, roughly, without.
+        The share is that of the reward's variance, by leave-one-out cross-validation of a ridge
+        regression.
         """
         if self.paid is None:
-            return {}, None, 0.0
+            return {}, None
+        with from_extra("paper"):
+            from sklearn.linear_model import RidgeCV
+
         rows = np.flatnonzero(~np.isnan(self.paid))
         table, target = self.table[rows], self.paid[rows]
         holes, unit = np.isnan(table), np.where(model.scale > 0.0, model.scale, np.inf)
-        found = [each for _, each in posteriors(model, table)]
-        filled = np.where(holes, np.vstack([each.filled for each in found]), table)
-        target = (target - target.mean()) / target.std()
-        points = (filled - model.location) / unit
-        weights, explained = _ridge(points, target)
-        open_weights = holes * weights
-        latent = open_weights @ model.loadings.T
-        spread = np.vstack([each.covariance for each in found])
-        lost = np.einsum("na,nab,nb->n", latent, spread, latent) + open_weights**2 @ model.noise
-        # All of it is lost if the reward depends on hidden entries themselves, less if on what they
-        # share with seen ones: errors of rows that lose more show how much.
-        squares, apart = (target - points @ weights) ** 2, lost - lost.mean()
-        real = np.clip(squares @ apart / max(float(apart @ apart), 1e-300), 0.0, 1.0)
+        inferred = np.vstack([found.filled for _, found in posteriors(model, table)])
+        points = (np.where(holes, inferred, table) - model.location) / unit
+        ridges = np.geomspace(1e-3, 1e3, 13) * len(rows)
+        fit = RidgeCV(ridges).fit(points, (target - target.mean()) / target.std())
         some = np.linspace(0, len(rows) - 1, min(len(rows), _MEASURED_ROWS)).astype(np.int64)
         moves = np.array(
             [
-                moved_by_seeing(hides, model.loadings, model.noise, weights, self.features)
+                moved_by_seeing(hides, model.loadings, model.noise, fit.coef_, self.features)
                 for hides in holes[some] & (model.scale > 0.0)
             ]
         )
@@ -451,7 +429,7 @@ class Inspector:
             for name, total, count in zip(self.names, moves.sum(axis=0), counts, strict=True)
             if count
         }
-        return worth, explained, min(1.0, explained + float(real * lost.mean()))
+        return worth, max(0.0, 1.0 + float(fit.best_score_))
 
     # Sentences
 
@@ -502,21 +480,6 @@ class Inspector:
             f'Imputed(imputer="mean").{more}'
         )
 
-    def _reward_text(self, explained: float | None, possible: float) -> str:
-        if explained is None:
-            return "Name the column of rewards (reward=…) to see what to expect."
-        if explained < 0.01:
-            return (
-                "Expect little: the columns explain less than 1 % of the reward's variance, so "
-                "only item ids can help."
-            )
-        more = (
-            f"; without missing values it would be about {percent(possible)}"
-            if self.hidden.any()
-            else ""
-        )
-        return f"Expect the columns to explain {percent(explained)} of the reward's variance{more}."
-
 
 def _read(
     columns: Mapping[str, Any],
@@ -565,18 +528,6 @@ def _shuffled(ranks: FloatArray, seen: BoolArray, random: np.random.Generator) -
     return shuffled
 
 
-def _ridge(points: FloatArray, target: FloatArray) -> tuple[FloatArray, float]:
-    """Return ridge weights and the explained share of the variance, by cross-validation."""
-    left, sizes, right = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
-    inner, best = left.T @ target, (np.inf, np.zeros(len(sizes)))
-    for ridge in np.geomspace(1e-3, 1e3, 13) * len(points):
-        shrink = sizes**2 / (sizes**2 + ridge)
-        free = 1.0 - shrink.sum() / len(points)  # generalised cross-validation
-        rest = (target @ target - ((2.0 - shrink) * shrink * inner**2).sum()) / len(points)
-        best = min(best, (rest / free**2, sizes / (sizes**2 + ridge) * inner), key=lambda e: e[0])
-    return right.T @ best[1], max(0.0, 1.0 - float(best[0]))
-
-
 def _rank_text(rank: int, error: float) -> str:
     if rank == 0 or error >= _LOWER:
         return "No: the columns hardly predict each other, and filling with means is as good."
@@ -600,11 +551,7 @@ def _random_text(dependent: list[Dependence], has_holes: bool) -> str:
             "No sign against it: no column is missing more often where another one is high or low."
             + ending
         )
-    listed = "; ".join(
-        f"{each.column} is missing in {percent(each.there)} of the rows where {each.where}, and in "
-        f"{percent(each.elsewhere)} of the others"
-        for each in dependent[:3]
-    )
+    listed = "; ".join(each.text for each in dependent[:3])
     more = f" ({len(dependent) - 3} more)" if len(dependent) > 3 else ""
     causes = list(dict.fromkeys(each.on for each in dependent))
     used = f"{causes[0]} is one of" if len(causes) == 1 else f"{' and '.join(causes)} are among"
@@ -621,3 +568,14 @@ def _worth_text(worth: dict[str, float]) -> str:
         f"Above all {listed}: how far the predicted reward moves when the entry is measured, as a "
         "share of the reward's deviation, per unit of cost."
     )
+
+
+def _reward_text(explained: float | None) -> str:
+    if explained is None:
+        return "Name the column of rewards (reward=…) to see what to expect."
+    if explained < 0.01:
+        return (
+            "Expect little: the columns explain less than 1 % of the reward's variance, so only "
+            "item ids can help."
+        )
+    return f"Expect the columns to explain {percent(explained)} of the reward's variance."

@@ -38,7 +38,7 @@ def columns_of(table: Any, *, progress: bool = False) -> dict[str, Any]:
     if isinstance(table, str | os.PathLike):
         table = _read_file(Path(table), progress)
     if isinstance(table, np.ndarray) and table.ndim == 2:
-        table = {f"column {at}": column for at, column in enumerate(table.T)}
+        table = {str(at): column for at, column in enumerate(table.T)}
     if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
         table = {name: [row.get(name) for row in table] for name in dict.fromkeys(chain(*table))}
     if isinstance(table, Mapping):
