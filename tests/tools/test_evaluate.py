@@ -100,15 +100,17 @@ def inputs(log):
 
 
 def test_estimates_are_their_formulas():
-    r, chosen, p, law, q = inputs(LOG)
+    log = LOG.assign(propensity=0.1 * LOG["propensity"])
+    r, chosen, p, law, q = inputs(log)
     at = np.arange(len(r))
     w, direct = law[at, chosen] / p, (law * q).sum(axis=1)
-    found = evaluate(LOG, [target], model=Known(), clip=1.5, **XY)
+    assert w.max() > np.sqrt(len(r))  # some are clipped
+    found = evaluate(log, [target], model=Known(), **XY)
     assert values(found, "target") == pytest.approx(
         {
             "IPS": (w * r).mean(),
             "self-normalised IPS": (w * r).sum() / w.sum(),
-            "clipped IPS": (np.minimum(w, 1.5) * r).mean(),
+            "clipped IPS": (np.minimum(w, np.sqrt(len(r))) * r).mean(),
             "direct method": direct.mean(),
             "doubly robust": (direct + w * (r - q[at, chosen])).mean(),
         },
@@ -167,7 +169,7 @@ def test_intervals_cover_the_truth(logging):
         law, q = laws(x), 0.7 * means(x)
         w, direct = law[rows, chosen] / propensity, (law * q).sum(axis=1)
         terms = Terms(reward, w, q[rows, chosen], direct, never)
-        found.append(terms.estimators(clip=30.0, adaptive=False))
+        found.append(terms.estimators(adaptive=False))
     for name in ("doubly robust", "IPS", "self-normalised IPS"):
         assert 0.9 <= coverage([each[name] for each in found], truth) <= 0.99, name
 
@@ -192,7 +194,7 @@ def test_the_stabilised_estimate_covers_on_logs_of_a_policy_that_learned():
     all_terms = [
         Terms(*(found[name][log] for name in found), np.zeros(n, dtype=bool)) for log in logs
     ]
-    stabilised = [t.estimators(30.0, True)["stabilised doubly robust"] for t in all_terms]
+    stabilised = [t.estimators(adaptive=True)["stabilised doubly robust"] for t in all_terms]
     assert 0.9 <= coverage(stabilised, 0.0) <= 0.99
 
 
