@@ -201,12 +201,6 @@ def test_slates_are_equal_when_the_same_is_seen():
     assert Slate(TABLE) != Slate(TABLE[:1])
     assert Slate([[0.0, 1.0]]) != Slate([[NAN, 1.0]])
     assert Slate(TABLE) != "a slate"
-    assert len({Slate(TABLE, SEEN), Slate(np.where(SEEN, TABLE, NAN)), Slate(TABLE)}) == 2
-
-
-def test_equal_slates_have_equal_hashes_also_with_signed_zeros():
-    plus, minus = Slate([[0.0, 1.0]]), Slate([[-0.0, 1.0]])
-    assert (plus == minus) <= (hash(plus) == hash(minus))
 
 
 def test_of_returns_a_slate_as_it_is_and_makes_one_of_anything_else():
@@ -278,13 +272,9 @@ def test_arrays_of_a_decision_are_read_only(name):
     assert bits(decision) == bits(decide())
 
 
-def test_json_of_a_decision_is_one_line_of_standard_json_with_null_for_hidden():
-    def refuse(constant):
-        raise AssertionError(f"{constant} is not JSON")
-
-    text = decide().to_json()
-    assert "\n" not in text
-    assert json.loads(text, parse_constant=refuse) == {
+def test_a_decision_is_plain_json_with_null_for_hidden():
+    text = json.dumps(decide().to_dict(), allow_nan=False)
+    assert json.loads(text) == {
         "policy": "Uniform",
         "arm": 1,
         "round": 7,
@@ -299,12 +289,6 @@ def test_json_of_a_decision_is_one_line_of_standard_json_with_null_for_hidden():
         "probability": 1.0,
         "probabilities": [0.0, 1.0],
     }
-
-
-@pytest.mark.parametrize("wild", [NAN, INF])
-def test_numbers_that_json_does_not_know_are_never_written(wild):
-    with pytest.raises(ValueError, match="JSON"):
-        decide(parts=np.full((3, 2), wild)).to_json()
 
 
 rows = hnp.arrays(np.float64, st.integers(1, 6), elements=entries | st.just(NAN))
@@ -337,23 +321,16 @@ def test_a_decision_comes_back_from_json_bit_by_bit(decision, data):
     law = np.pad(law / law.sum(), (0, len(decision.scores) - len(law)))
     changes = {"arm": arm, "probabilities": law.tolist()}
     decision = Decision.from_dict(decision.to_dict() | changes)
-    back = Decision.from_json(decision.to_json())
+    back = Decision.from_dict(json.loads(json.dumps(decision.to_dict())))
     assert bits(back) == bits(decision)
     assert back == decision
     assert hash(back) == hash(decision)
-    assert back.to_json() == decision.to_json()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "{", "decision", "null", "7", "[]", "{}", '"id"', "[1, 2]", b"\xff\xfe\xfa", None, 7),
-        pytest.param("[" * 100_000, id="absurdly nested"),
-    ],
-)
-def test_text_that_is_no_decision_is_refused(text):
+@pytest.mark.parametrize("plain", [None, 7, [], {}, "id", [1, 2]])
+def test_what_is_no_decision_is_refused(plain):
     with pytest.raises(InvalidInputError, match="not a decision"):
-        Decision.from_json(text)
+        Decision.from_dict(plain)
 
 
 @pytest.mark.parametrize(
@@ -363,7 +340,7 @@ def test_a_decision_with_a_missing_field_is_refused(name):
     fields = plain()
     del fields[name]
     with pytest.raises(InvalidInputError, match=f"not a decision.*{name}"):
-        Decision.from_json(json.dumps(fields))
+        Decision.from_dict(fields)
 
 
 NONSENSE = {
@@ -391,7 +368,7 @@ NONSENSE = {
 )
 def test_a_field_that_makes_no_sense_is_refused(name, value):
     with pytest.raises(InvalidInputError, match="not a decision"):
-        Decision.from_json(json.dumps(plain(**{name: value})))
+        Decision.from_dict(plain(**{name: value}))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ repeats one case.
 """
 
 import copy
+import json
 import sys
 import traceback
 import warnings
@@ -137,7 +138,7 @@ class Case:
         if random.random() < 0.02:
             self.reward_kind = str(random.choice(REWARDS))
         if random.random() < 0.3:
-            decision = Decision.from_json(decision.to_json())
+            decision = Decision.from_dict(json.loads(json.dumps(decision.to_dict())))
         self.policy.learn(decision, reward(random, self.reward_kind))
 
     def absorb(self):
