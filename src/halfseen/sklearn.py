@@ -141,8 +141,9 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         self._rows, self._numbers = rows, numbers
         self.n_samples_seen_ += len(table)
         is_due = afresh or (rank is None and self.n_samples_seen_ >= _RANK_GROWTH * self._n_ranked)
-        known = None if afresh else self._model
-        model = self._model = _rotated(fit_table(rows, rank, known, is_due=is_due))
+        known: Factors | None = None if afresh else self._model
+        model = _rotated(fit_table(rows, rank, known, is_due=is_due))
+        self._model: Factors = model
         if is_due:
             self._n_ranked = self.n_samples_seen_
         self.indicator_ = None
@@ -246,7 +247,8 @@ class MaskedPCA(ClassNamePrefixFeaturesOutMixin, _TakesHoles):  # type: ignore[m
     Entry (j, k) of the second moment of the zero-filled, centred table is divided by the
     probability of seeing both features. If entries are hidden independently of each other and of
     their values, the result is unbiased. The coordinates of a row are those of the least-squares
-    fit of its seen entries with a small ridge. On a complete table it equals `sklearn.decomposition.PCA`.
+    fit of its seen entries, with a small ridge. On a complete table it equals
+    `sklearn.decomposition.PCA`.
 
     Parameters
     ----------

@@ -12,11 +12,6 @@ from halfseen.errors import InvalidTableError
 from halfseen.frames.reading import Declared, frame_of, named_columns, nw
 from halfseen.lazy import from_extra
 
-FORMS = (
-    "a data frame (pandas, polars, pyarrow), a list of dicts, a dict of columns, an array (n_rows, "
-    "n_columns), or a path"
-)
-
 _BLOCK = 10_000  # rows of nested cells that are read at once
 
 
@@ -43,7 +38,7 @@ def columns_of(table: Any, *, progress: bool = False) -> dict[str, Any]:
         table = {name: [row.get(name) for row in table] for name in dict.fromkeys(chain(*table))}
     if isinstance(table, Mapping):
         return named_columns(table.items())
-    frame = frame_of(table, FORMS)
+    frame = frame_of(table)
     return named_columns((name, frame.get_column(name)) for name in frame.columns)
 
 
@@ -89,8 +84,9 @@ def _read_file(path: Path, progress: bool) -> Any:
     try:
         separator = max(",;\t|", key=first.decode("utf-8-sig").count)
         names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str).iloc[0].fillna("")
-        how = {"description": "reading", "transient": True, "disable": not progress}
-        with opened(path, "rb", **how) as file:
+        with opened(
+            path, "rb", description="reading", transient=True, disable=not progress
+        ) as file:
             frame = pd.read_csv(file, sep=separator, low_memory=False)
     except (ValueError, OSError) as error:  # pandas' own errors are ValueErrors
         raise InvalidTableError(f"{path} cannot be read as CSV: {error}") from None
