@@ -118,11 +118,6 @@ def test_every_example_has_a_test_and_a_place_in_the_gallery():
     assert {*SCRIPTS} == {*CLAIMS} == {f"{name}.py" for name in ORDER}
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_has_at_most_80_lines(name):
-    assert len((EXAMPLES / name).read_text("utf-8").splitlines()) <= 80
-
-
 def test_figures_and_outputs_are_those_of_the_code():
     from gallery import FIGURES, ORDER, RUNS, Example
 
