@@ -179,7 +179,7 @@ class Encoder:
     def _grown(self, rows: Rows) -> tuple["Encoder", dict[int, int]]:
         """Return an encoder that knows the columns and levels of rows; see `Encoded.levels`."""
         news: list[_New] = []
-        for place, (name, column) in enumerate(zip(rows.names, rows.values(), strict=True)):
+        for place, (name, column) in enumerate(zip(rows.names, rows.columns, strict=True)):
             known = self.columns.get(name)
             is_category = isinstance(column, list)
             if known is not None and (known.kind == "category") != is_category:
@@ -239,14 +239,9 @@ class Encoder:
 
     def _filled(self, rows: Rows, width: int) -> FloatArray:
         """Return a table (n_rows, width) with the seen values, and NaN elsewhere."""
-        columns, found = rows.columns, [self.columns.get(name) for name in rows.names]
         table = np.full((len(rows.items), width), np.nan)
-        if isinstance(columns, np.ndarray) and all(
-            each and each.kind == "number" for each in found
-        ):
-            table[:, [each.features[0] for each in found if each]] = columns
-            return table
-        for known, column in zip(found, rows.values(), strict=True):
+        for name, column in zip(rows.names, rows.columns, strict=True):
+            known = self.columns.get(name)
             if known is None or (known.kind == "category") != isinstance(column, list):
                 continue  # nothing is seen
             if not isinstance(column, list):

@@ -111,7 +111,7 @@ class Log(NamedTuple):
         """Return the contexts of decisions as numbers, shape (n, context_dim)."""
         if self.context is None:
             return None
-        columns = [cells_of(column, rows) for column in self.context.values()]
+        columns = [cells_of(column, rows) for column in self.context.columns]
         some = Rows(rows.tolist(), self.context.names, columns)
         return self.encoder.encode(some, dim=1).slate._table
 
@@ -120,7 +120,7 @@ class Log(NamedTuple):
         if self.context is None:
             yield from ({} for _ in rows)
             return
-        columns = [cells_of(column, rows) for column in self.context.values()]
+        columns = [cells_of(column, rows) for column in self.context.columns]
         for cells in zip(*map(listed, columns), strict=True):
             seen = (None if cell != cell else cell for cell in cells)
             yield dict(zip(self.context.names, seen, strict=True))
