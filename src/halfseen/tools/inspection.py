@@ -6,7 +6,7 @@ Every sentence of an inspection follows from a number that the table gives.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from halfseen import checks
 from halfseen.errors import InvalidInputError, InvalidTableError
 from halfseen.factors.model import Factors
+from halfseen.factors.rows import evenly_spaced
 from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, search_of
 from halfseen.frames.encoder import Encoder, check_words
 from halfseen.frames.reading import Declared, Labels, Rows, read_cells
@@ -205,14 +206,6 @@ of their own values.
     return Inspector(table, reward, costs, progress=progress).inspection()
 
 
-class Dependence(NamedTuple):
-    """A column whose missingness depends on another one, and how, in words."""
-
-    column: str
-    on: str
-    text: str
-
-
 class Inspector:
     """A table as features, and what is computed from it."""
 
@@ -285,7 +278,6 @@ class Inspector:
             "Missing together?": self._together_text(),
             "Low-rank?": _rank_text(rank, errors[rank]),
             "Missing completely at random?": _random_text(dependent, bool(self.hidden.any())),
-            "Inferred from the rest?": self._inferred_text(inferred),
         }
         if self.paid is not None:
             findings["Worth measuring?"] = _worth_text(worth)
@@ -344,14 +336,13 @@ class Inspector:
 
     # Missing completely at random
 
-    def dependent(self) -> list[Dependence]:
-        """Return columns whose missingness depends on other columns or on the reward.
+    def dependent(self) -> list[str]:
+        """Return, in words, which columns' missingness depends on other columns or on the reward.
 
         A dependence is real if it is stronger than all of the permuted tables have, in which each
         column's seen values change places.
         """
-        some = np.linspace(0, len(self.table) - 1, min(len(self.table), _CHECKED_ROWS))
-        rows = some.astype(np.int64)
+        rows = evenly_spaced(len(self.table), _CHECKED_ROWS)
         values, hides = self.table[rows], self.hidden[rows].astype(np.float64)
         if self.paid is not None:
             values = np.column_stack([values, self.paid[rows]])
@@ -379,22 +370,19 @@ class Inspector:
             if alarms[column] > limit
         ]
 
-    def _dependence(
-        self, column: int, values: FloatArray, feature: int, hides: FloatArray
-    ) -> Dependence:
+    def _dependence(self, column: int, values: FloatArray, feature: int, hides: FloatArray) -> str:
         """Return how often a column is hidden where a feature is high, and elsewhere."""
         which, seen = values[:, feature], ~np.isnan(values[:, feature])
         middle = float(np.median(which[seen]))
         high = which > middle if (which[seen] > middle).any() else which >= middle
-        name, (on, level) = self.names[column], self.places[feature]
+        on, level = self.places[feature]
         there, elsewhere = (
             percent(float(hides[rows, column].mean())) for rows in (seen & high, seen & ~high)
         )
-        text = (
-            f"{name} is missing in {there} of the rows where {on} is "
+        return (
+            f"{self.names[column]} is missing in {there} of the rows where {on} is "
             f"{f'above {middle:.3g}' if level is None else level}, and in {elsewhere} of the others"
         )
-        return Dependence(name, on, text)
 
     # What the reward depends on
 
@@ -416,7 +404,7 @@ class Inspector:
         points = (np.where(holes, inferred, table) - model.location) / unit
         ridges = np.geomspace(1e-3, 1e3, 13) * len(rows)
         fit = RidgeCV(ridges).fit(points, (target - target.mean()) / target.std())
-        some = np.linspace(0, len(rows) - 1, min(len(rows), _MEASURED_ROWS)).astype(np.int64)
+        some = evenly_spaced(len(rows), _MEASURED_ROWS)
         moves = np.array(
             [
                 moved_by_seeing(hides, model.loadings, model.noise, fit.coef_, self.features)
@@ -451,20 +439,6 @@ class Inspector:
         groups = [[self.names[at] for at in some[group == label]] for label in np.unique(group)]
         listed = "; ".join(" and ".join(names) for names in groups if len(names) > 1)
         return f"In the same rows: {listed}." if listed else "No two columns are missing together."
-
-    def _inferred_text(self, inferred: dict[str, float]) -> str:
-        holes = [name for name, hides in zip(self.names, self.hidden.T, strict=True) if hides.any()]
-        if not holes:
-            return "There is nothing to infer: no column has missing values."
-        known = sorted((name for name in holes if name in inferred), key=lambda n: -inferred[n])
-        if not known:
-            return "Columns with missing values show too few entries to tell."
-        n_well = sum(inferred[name] >= 0.5 for name in known)
-        best, worst = (f"{name} ({percent(inferred[name])})" for name in (known[0], known[-1]))
-        return (
-            f"The rest of the row explains more than half of the variance of {n_well} of "
-            f"{len(known)} columns with missing values. Best: {best}; worst: {worst}."
-        )
 
     def _policy_text(self, error: float, depends: bool) -> str:
         if not self.hidden.any():
@@ -539,7 +513,7 @@ def _rank_text(rank: int, error: float) -> str:
     )
 
 
-def _random_text(dependent: list[Dependence], has_holes: bool) -> str:
+def _random_text(dependent: list[str], has_holes: bool) -> str:
     if not has_holes:
         return "Nothing is missing."
     ending = (
@@ -551,12 +525,8 @@ def _random_text(dependent: list[Dependence], has_holes: bool) -> str:
             "No sign against it: no column is missing more often where another one is high or low."
             + ending
         )
-    listed = "; ".join(each.text for each in dependent[:3])
     more = f" ({len(dependent) - 3} more)" if len(dependent) > 3 else ""
-    causes = list(dict.fromkeys(each.on for each in dependent))
-    used = f"{causes[0]} is one of" if len(causes) == 1 else f"{' and '.join(causes)} are among"
-    valid = f" Imputation remains valid if {used} the columns it uses."
-    return f"No: {listed}{more}.{valid}{ending}"
+    return f"No: {'; '.join(dependent[:3])}{more}.{ending}"
 
 
 def _worth_text(worth: dict[str, float]) -> str:
