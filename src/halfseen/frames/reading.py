@@ -162,11 +162,6 @@ class Reader:
             if not row.index.is_unique:  # a series of pandas
                 raise _twice(str(row.index[row.index.duplicated()][0]))
             row = [row.to_dict()]
-        elif isinstance(row, str | bytes) or not hasattr(row, "__len__"):
-            raise InvalidTableError(
-                "a context must be a dict, a series, an array of one dimension, or a table of one "
-                f"row, got {type(row).__name__} {row!r:.40}"
-            )
         rows = self.read_contexts(row)
         if len(rows.items) != 1:
             raise InvalidTableError(
