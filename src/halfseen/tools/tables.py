@@ -1,6 +1,7 @@
 """Tables in any form, also in files, as columns by name."""
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -84,12 +85,12 @@ def _read_file(path: Path, progress: bool) -> Any:
     try:
         separator = max(",;\t|", key=first.decode("utf-8-sig").count)
         names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str).iloc[0].fillna("")
-        with opened(
-            path, "rb", description="reading", transient=True, disable=not progress
-        ) as file:
-            frame = pd.read_csv(file, sep=separator, low_memory=False)
-    except (ValueError, OSError) as error:  # pandas' own errors are ValueErrors
+        with (
+            opened(path, "rb", description="reading", transient=True, disable=not progress) as file,
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # of more cells than names
+            frame = pd.read_csv(file, sep=separator, index_col=False, low_memory=False)
+    except (ValueError, pd.errors.ParserWarning) as error:  # pandas' own errors are ValueErrors
         raise InvalidTableError(f"{path} cannot be read as CSV: {error}") from None
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise InvalidTableError(f"{path} has lines with more cells than its first line has names")
     return frame.set_axis(names, axis=1)  # pandas calls the second "a" of two "a.1"
