@@ -8,7 +8,7 @@ PIP    := -m pip --disable-pip-version-check install -q
 LOCKED := $(PIP) --require-hashes -r
 ITSELF := $(PIP) --no-deps --no-build-isolation -e .
 
-.PHONY: demo test coverage soak test-base test-browser test-postgres docs figures gallery check bench bench-check format clean
+.PHONY: demo test coverage soak test-base test-browser test-postgres docs figures gallery check bench format clean
 .PHONY: audit dist test-dist lock licences
 .DEFAULT_GOAL := test
 
@@ -101,9 +101,6 @@ audit: $(READY)
 # Other libraries go into an environment of their own, benchmarks/peers/.venv.
 bench: $(READY)
 	$(BIN)/python -m benchmarks
-
-bench-check: $(READY)
-	$(BIN)/python -m benchmarks --check
 
 # A wheel and a source distribution, both from the working tree.
 dist: $(READY)

@@ -182,16 +182,21 @@ AT_LEAST = {"8 × 30": (500, 20_000), "a shop of 200 with a context": (250, 5_00
 LONGEST_OPENING = 2.0
 
 
-def _serve(url: str, problem: str, n_rounds: int, seed: int = 0) -> None:
-    """Choose and learn through a database."""
-    random = np.random.default_rng(seed)
+def _serve(
+    url: str, problem: str, n_rounds: int, seed: int = 0, durability: str = "crash", name: str = ""
+) -> list[float]:
+    """Choose and learn through a database; return the µs of each round."""
+    random, taken = np.random.default_rng(seed), []
     table = np.random.default_rng(0).normal(size=(N_OPTIONS, N_COLUMNS))
     shop = _shop(np.random.default_rng(0))
-    with closing(Agent.open(url, problem, "crash")) as agent:
+    with closing(Agent.open(url, name or problem, durability)) as agent:
         for _ in range(n_rounds):
             given: Any = (table, None) if problem == "8 × 30" else (shop, _visitor(random))
+            started = time.perf_counter()
             decision = agent.choose(given[0], context=given[1])
             agent.learn(decision.id, float(random.random() < 0.09))
+            taken.append(1e6 * (time.perf_counter() - started))
+    return taken
 
 
 def _storage_rows(quick: bool) -> Iterator[Row]:
@@ -204,7 +209,9 @@ def _storage_rows(quick: bool) -> Iterator[Row]:
             _fill(url, problem)
             _serve(url, problem, 200)
             for durability in DURABILITIES:
-                yield _alone(url, problem, durability, n_rounds)
+                what = f'choose + learn through SQLite, "{durability}", {problem}'
+                taken = _serve(url, problem, n_rounds, 0, durability, f"{problem}, {durability}")
+                yield Row(what, f"{Quartiles.of(taken)} µs", "", None)
             with context.Pool(4) as pool:
                 pool.starmap(_serve, [(url, problem, 1, seed) for seed in range(4)])  # imports
                 jobs = [(url, problem, n_rounds, seed) for seed in range(4)]
@@ -235,21 +242,6 @@ def _fill(url: str, problem: str) -> None:
         storage.database.write(fill)
         agent._last = N_EARLIER
         agent._save_checkpoint()
-
-
-def _alone(url: str, problem: str, durability: str, n_rounds: int) -> Row:
-    random, table = np.random.default_rng(0), np.ones((N_OPTIONS, N_COLUMNS))
-    shop = _shop(random)
-    options = table if problem == "8 × 30" else shop
-    context = None if problem == "8 × 30" else _visitor(random)
-    taken = []
-    with closing(Agent.open(url, f"{problem}, {durability}", durability)) as agent:
-        for _ in range(n_rounds):
-            started = time.perf_counter()
-            agent.learn(agent.choose(options, context=context).id, float(random.random() < 0.09))
-            taken.append(1e6 * (time.perf_counter() - started))
-    what = f'choose + learn through SQLite, "{durability}", {problem}'
-    return Row(what, f"{Quartiles.of(taken)} µs", "", None)
 
 
 def _catching_up(url: str, problem: str, n_rounds: int, events: int) -> Row:

@@ -28,19 +28,6 @@ def _decimals(value: float) -> int:
     return 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
 
 
-class Compared(NamedTuple):
-    """Our time and that of the floor, in the same unit."""
-
-    ours: Quartiles
-    floor: Quartiles
-    ratio: Quartiles  # ours / floor, repeat by repeat
-
-    @classmethod
-    def of(cls, ours, floor) -> "Compared":
-        ratios = np.divide(ours, floor)
-        return cls(Quartiles.of(ours), Quartiles.of(floor), Quartiles.of(ratios))
-
-
 class Row(NamedTuple):
     """A row of the budget."""
 

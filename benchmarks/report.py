@@ -8,7 +8,6 @@ from benchmarks import agent, evaluating, imputing, latent, openings
 from benchmarks.measuring import Row, machine
 from benchmarks.peers import contest
 from benchmarks.peers.contest import WORLD, Standing
-from benchmarks.tofu import CASES
 
 REPORT = Path(__file__).parent / "report.md"
 
@@ -17,17 +16,10 @@ _HEAD = """\
 
 Written by `make bench`, all in one run on one machine. One thread unless stated; always through \
 the public API, arrays with NaN, validation included; p = .3. What is compared is measured in \
-turns, so that noise hits both sides. Numbers are medians (quartiles) over repeats; a ratio is \
-taken repeat by repeat."""
+turns, so that noise hits both sides. Numbers are medians (quartiles) over repeats."""
 
 _BUDGET = """
 ## Budget
-
-A *floor* is the work that cannot be avoided. Of a round: all K systems of a slate in one \
-compiled call made from Python, slates rotated beyond the cache; one `Decision`; and the \
-second-moment product in BLAS, one per block of about 1000 arms. Of ambient OFUL: the rank-one \
-update of a full matrix. Of absorbing arms: their product in BLAS. Of opening an epoch: the faster \
-of LAPACK's and Lanczos's eigenvectors. All in processor time.
 
 | workload | measured | required | met |
 |---|---|---|---|"""
@@ -68,15 +60,11 @@ themselves.
 
 def write(quick: bool, peers: bool, console: Console, path: Path = REPORT) -> list[Row]:
     """Measure everything, write the report, and return the rows of the budget."""
-    rows = []
-    for case in CASES:
-        console.print(f"measuring: {case.workload}", highlight=False)
-        rows.append(case.row(quick))
     console.print("measuring: other libraries (the first time they are installed)")
     standings = contest.hold(quick, peers)
     console.print("measuring: LatentUcb")
     service = latent.measure_service(quick)
-    rows += [contest.peer_row(standings), latent.whole_run_row(quick)]
+    rows = [contest.peer_row(standings), latent.whole_run_row(quick)]
     rows += [*latent.service_rows(service), *openings.rows(quick)]
     console.print("measuring: agents")
     rows += agent.rows(quick)
@@ -95,6 +83,4 @@ def contest_lines(standings: list[Standing]) -> list[str]:
     """Return a row for each contestant, the fastest first and those that failed last."""
     ordered = sorted(standings, key=lambda each: (each.error, *each.microseconds[:1]))
     sees = {"all": "everything", "some": "30 %"}
-    return [
-        f"| {each.title} | {sees[each.sees]} | {each.cells(WORLD.horizon)} |" for each in ordered
-    ]
+    return [f"| {each.title} | {sees[each.sees]} | {each.cells()} |" for each in ordered]

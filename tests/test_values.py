@@ -38,16 +38,10 @@ def test_seen_values_are_kept_bit_by_bit_and_hidden_ones_are_zero(values, data):
     assert slate == Slate(np.where(mask, values, NAN))
 
 
-# -- Slate: numpy.ma -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("poison", POISON)
-def test_the_mask_of_a_masked_array_hides(poison):
-    masked = np.ma.array(np.where(SEEN, TABLE, poison), mask=~SEEN)
-    assert Slate(masked) == Slate(TABLE, SEEN)
-
-
-def test_the_refusal_of_a_masked_array_names_a_seen_entry():
+def test_the_mask_of_a_masked_array_hides():
+    for poison in POISON:
+        masked = np.ma.array(np.where(SEEN, TABLE, poison), mask=~SEEN)
+        assert Slate(masked) == Slate(TABLE, SEEN)
     masked = np.ma.array([[INF, 1.0, -INF]], mask=[[True, False, False]])
     with pytest.raises(InvalidSlateError, match=r"got -inf at arm 0, feature 2"):
         Slate(masked)
@@ -56,34 +50,22 @@ def test_the_refusal_of_a_masked_array_names_a_seen_entry():
 # -- Slate: what is refused ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wild", [INF, -INF, 1e300, -1e300, math.nextafter(LARGEST, INF)])
-@pytest.mark.parametrize("with_mask", [False, True])
-def test_a_wild_seen_entry_is_refused_with_arm_feature_and_value(wild, with_mask):
+@pytest.mark.parametrize("wild", [INF, -INF, math.nextafter(LARGEST, INF)])
+def test_a_wild_seen_entry_is_refused_with_arm_feature_and_value(wild):
     values = np.zeros((4, 3))
     values[2, 1] = wild
-    mask = np.ones((4, 3), dtype=bool) if with_mask else None
-    with pytest.raises(InvalidSlateError) as refusal:
-        Slate(values, mask)
-    assert f"got {wild} at arm 2, feature 1" in str(refusal.value)
-
-
-def test_nan_that_a_mask_calls_seen_is_refused():
+    for mask in (None, np.ones((4, 3), dtype=bool)):
+        with pytest.raises(InvalidSlateError) as refusal:
+            Slate(values, mask)
+        assert f"got {wild} at arm 2, feature 1" in str(refusal.value)
     with pytest.raises(InvalidSlateError, match="got nan at arm 1, feature 0"):
         Slate([[NAN, 1.0], [NAN, 1.0]], np.array([[False, True], [True, True]]))
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_entries_of_the_largest_allowed_size_are_accepted(sign):
-    assert Slate([[sign * LARGEST]]).values.item() == sign * LARGEST
-    assert Slate([[sign * LARGEST]], [[True]]).values.item() == sign * LARGEST
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_no_arms_or_no_features_are_refused(shape):
     with pytest.raises(InvalidSlateError, match="at least one arm and one feature"):
         Slate(np.zeros(shape))
-    with pytest.raises(InvalidSlateError, match="at least one arm and one feature"):
-        Slate(np.zeros(shape), np.zeros(shape, dtype=bool))
 
 
 @pytest.mark.parametrize(
@@ -107,12 +89,9 @@ def test_what_is_not_a_table_of_real_numbers_is_refused(values):
 @pytest.mark.parametrize(
     "mask",
     [
-        pytest.param(SEEN[:, :2], id="narrower"),
         pytest.param(SEEN[:1], id="one row, which would broadcast"),
-        pytest.param(SEEN[0], id="one dimension"),
         pytest.param(SEEN.T, id="transposed"),
         pytest.param(True, id="a single flag"),
-        pytest.param(SEEN[None], id="three dimensions"),
     ],
 )
 def test_a_mask_of_another_shape_is_refused(mask):
@@ -120,7 +99,7 @@ def test_a_mask_of_another_shape_is_refused(mask):
         Slate(TABLE, mask)
 
 
-@pytest.mark.parametrize("dtype", [float, int, np.uint8, object, str])
+@pytest.mark.parametrize("dtype", [float, np.uint8, object])
 def test_a_mask_that_is_not_boolean_is_refused_and_never_cast(dtype):
     with pytest.raises(InvalidSlateError, match=r"must be of type bool \(True = seen\), got"):
         Slate(TABLE, SEEN.astype(dtype))
@@ -129,69 +108,44 @@ def test_a_mask_that_is_not_boolean_is_refused_and_never_cast(dtype):
 # -- Slate: forms of the same numbers --------------------------------------------------------------
 
 
-def unaligned(values):
-    """Return the same numbers at an odd address."""
-    room = np.zeros(values.nbytes + 1, dtype=np.uint8)
-    moved = room[1:].view(np.float64).reshape(values.shape)
-    moved[:] = values
-    assert not moved.flags.aligned
-    return moved
-
-
 @pytest.mark.parametrize(
     "form",
     [
         pytest.param(np.ndarray.tolist, id="list"),
-        pytest.param(lambda values: tuple(map(tuple, values)), id="tuple"),
-        pytest.param(list, id="list of rows"),
         pytest.param(np.asfortranarray, id="Fortran order"),
         pytest.param(lambda values: np.repeat(values, 2, axis=1)[:, ::2], id="strided"),
-        pytest.param(lambda values: values[::-1, ::-1].copy()[::-1, ::-1], id="reversed"),
         pytest.param(lambda values: values.astype(">f8"), id="big-endian"),
         pytest.param(lambda values: values.astype(np.float32), id="single precision"),
         pytest.param(lambda values: values.astype(object), id="objects"),
-        pytest.param(unaligned, id="unaligned"),
     ],
 )
-@pytest.mark.parametrize("mask", [None, SEEN, SEEN.tolist(), np.asfortranarray(SEEN)])
-def test_the_form_of_the_numbers_never_matters(form, mask):
-    assert Slate(form(TABLE), mask) == Slate(TABLE, mask)
+def test_the_form_of_the_numbers_never_matters(form):
+    for mask in (SEEN, SEEN.tolist(), np.asfortranarray(SEEN)):
+        assert Slate(form(TABLE), mask) == Slate(TABLE, SEEN)
     hidden = np.where(SEEN, TABLE, NAN)
     assert Slate(form(hidden)) == Slate(hidden)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("mask", [None, SEEN])
-def test_the_callers_arrays_are_neither_changed_nor_shared(order, mask):
-    values = np.array(np.where(SEEN, TABLE, NAN), order=order)
-    mask = None if mask is None else mask.copy()
-    before = values.tobytes(), None if mask is None else mask.tobytes()
-    slate = Slate(values, mask)
-    assert before == (values.tobytes(), None if mask is None else mask.tobytes())
-    values[:] = 7.0
-    if mask is not None:
-        mask[:] = True
-    assert slate == Slate(TABLE, SEEN)
+def test_the_callers_arrays_are_neither_changed_nor_shared(order):
+    values, mask = np.array(np.where(SEEN, TABLE, NAN), order=order), SEEN.copy()
+    before = values.tobytes()
+    slates = Slate(values), Slate(values, mask)
+    assert (values.tobytes(), mask.tobytes()) == (before, SEEN.tobytes())
+    values[:], mask[:] = 7.0, True
+    assert slates == (Slate(TABLE, SEEN), Slate(TABLE, SEEN))
 
 
 # -- Slate: immutable, comparable ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["values", "mask", "n_arms", "dim", "something_new"])
-def test_attributes_of_a_slate_cannot_be_set(name):
+@pytest.mark.parametrize("name", ["values", "mask"])
+def test_a_slate_cannot_be_changed(name):
     slate = Slate(TABLE)
     with pytest.raises(AttributeError):
         setattr(slate, name, 1)
-    assert slate == Slate(TABLE)
-
-
-@pytest.mark.parametrize("mask", [None, SEEN])
-def test_arrays_of_a_slate_are_read_only(mask):
-    slate = Slate(TABLE, mask)
     with pytest.raises(ValueError, match="read-only"):
-        slate.values[0, 0] = 7.0
-    with pytest.raises(ValueError, match="read-only"):
-        slate.mask[0, 0] = False
+        getattr(slate, name)[0, 0] = 0
 
 
 def test_slates_are_equal_when_the_same_is_seen():
@@ -201,12 +155,6 @@ def test_slates_are_equal_when_the_same_is_seen():
     assert Slate(TABLE) != Slate(TABLE[:1])
     assert Slate([[0.0, 1.0]]) != Slate([[NAN, 1.0]])
     assert Slate(TABLE) != "a slate"
-    assert len({Slate(TABLE, SEEN), Slate(np.where(SEEN, TABLE, NAN)), Slate(TABLE)}) == 2
-
-
-def test_equal_slates_have_equal_hashes_also_with_signed_zeros():
-    plus, minus = Slate([[0.0, 1.0]]), Slate([[-0.0, 1.0]])
-    assert (plus == minus) <= (hash(plus) == hash(minus))
 
 
 def test_of_returns_a_slate_as_it_is_and_makes_one_of_anything_else():
@@ -214,12 +162,8 @@ def test_of_returns_a_slate_as_it_is_and_makes_one_of_anything_else():
     assert Slate.of(slate) is slate
     assert Slate.of(slate, dim=3) is slate
     assert Slate.of(TABLE.tolist(), dim=3) == Slate(TABLE)
-
-
-@pytest.mark.parametrize("options", [TABLE, Slate(TABLE), TABLE.tolist()])
-def test_of_refuses_another_number_of_features(options):
     with pytest.raises(InvalidSlateError, match="must have 4 features per arm, got 3"):
-        Slate.of(options, dim=4)
+        Slate.of(slate, dim=4)
 
 
 # -- Decision --------------------------------------------------------------------------------------
@@ -262,29 +206,19 @@ def test_a_decision_shows_the_chosen_arm_as_seen():
 ARRAYS = ["values", "mask", "scores", "estimates", "widths", "probabilities"]
 
 
-@pytest.mark.parametrize("name", ["id", "arm", "round", "epoch", *ARRAYS, "something_new"])
-def test_attributes_of_a_decision_cannot_be_set(name):
+@pytest.mark.parametrize("name", ["id", "arm", "round", "epoch", *ARRAYS])
+def test_a_decision_cannot_be_changed(name):
     decision = decide()
     with pytest.raises(AttributeError):
         setattr(decision, name, 1)
-    assert bits(decision) == bits(decide())
+    if name in ARRAYS:
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(decision, name)[0] = 1
 
 
-@pytest.mark.parametrize("name", ARRAYS)
-def test_arrays_of_a_decision_are_read_only(name):
-    decision = decide()
-    with pytest.raises(ValueError, match="read-only"):
-        getattr(decision, name)[0] = 1
-    assert bits(decision) == bits(decide())
-
-
-def test_json_of_a_decision_is_one_line_of_standard_json_with_null_for_hidden():
-    def refuse(constant):
-        raise AssertionError(f"{constant} is not JSON")
-
-    text = decide().to_json()
-    assert "\n" not in text
-    assert json.loads(text, parse_constant=refuse) == {
+def test_a_decision_is_plain_json_with_null_for_hidden():
+    text = json.dumps(decide().to_dict(), allow_nan=False)
+    assert json.loads(text) == {
         "policy": "Uniform",
         "arm": 1,
         "round": 7,
@@ -299,12 +233,6 @@ def test_json_of_a_decision_is_one_line_of_standard_json_with_null_for_hidden():
         "probability": 1.0,
         "probabilities": [0.0, 1.0],
     }
-
-
-@pytest.mark.parametrize("wild", [NAN, INF])
-def test_numbers_that_json_does_not_know_are_never_written(wild):
-    with pytest.raises(ValueError, match="JSON"):
-        decide(parts=np.full((3, 2), wild)).to_json()
 
 
 rows = hnp.arrays(np.float64, st.integers(1, 6), elements=entries | st.just(NAN))
@@ -337,23 +265,16 @@ def test_a_decision_comes_back_from_json_bit_by_bit(decision, data):
     law = np.pad(law / law.sum(), (0, len(decision.scores) - len(law)))
     changes = {"arm": arm, "probabilities": law.tolist()}
     decision = Decision.from_dict(decision.to_dict() | changes)
-    back = Decision.from_json(decision.to_json())
+    back = Decision.from_dict(json.loads(json.dumps(decision.to_dict())))
     assert bits(back) == bits(decision)
     assert back == decision
     assert hash(back) == hash(decision)
-    assert back.to_json() == decision.to_json()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "{", "decision", "null", "7", "[]", "{}", '"id"', "[1, 2]", b"\xff\xfe\xfa", None, 7),
-        pytest.param("[" * 100_000, id="absurdly nested"),
-    ],
-)
-def test_text_that_is_no_decision_is_refused(text):
+@pytest.mark.parametrize("plain", [None, 7, [], {}, "id", [1, 2]])
+def test_what_is_no_decision_is_refused(plain):
     with pytest.raises(InvalidInputError, match="not a decision"):
-        Decision.from_json(text)
+        Decision.from_dict(plain)
 
 
 @pytest.mark.parametrize(
@@ -363,7 +284,7 @@ def test_a_decision_with_a_missing_field_is_refused(name):
     fields = plain()
     del fields[name]
     with pytest.raises(InvalidInputError, match=f"not a decision.*{name}"):
-        Decision.from_json(json.dumps(fields))
+        Decision.from_dict(fields)
 
 
 NONSENSE = {
@@ -391,7 +312,7 @@ NONSENSE = {
 )
 def test_a_field_that_makes_no_sense_is_refused(name, value):
     with pytest.raises(InvalidInputError, match="not a decision"):
-        Decision.from_json(json.dumps(plain(**{name: value})))
+        Decision.from_dict(plain(**{name: value}))
 
 
 @pytest.mark.parametrize(
@@ -400,12 +321,9 @@ def test_a_field_that_makes_no_sense_is_refused(name, value):
         {"policy": "Greedy"},
         {"arm": 0},
         {"note": Note(8, 2, np.array([0.1, NAN, -0.0]))},
-        {"note": Note(7, 3, np.array([0.1, NAN, -0.0]))},
         {"note": Note(7, 2, np.array([0.1, 0.0, -0.0]))},
         {"note": Note(7, 2, np.array([0.1, NAN, -0.0]), item=3)},
         {"parts": np.array([[0.5, 0.8], [0.25, 0.5], [0.25, 0.25]])},
-        {"parts": np.array([[0.5, 0.75], [0.25, 0.6], [0.25, 0.25]])},
-        {"parts": np.array([[0.5, 0.75], [0.25, 0.5], [0.25, 0.3]])},
         {"probabilities": np.array([0.1, 0.9])},
     ],
 )

@@ -27,8 +27,6 @@ PYTHON = VENV / "bin" / "python"
 REQUIREMENTS = HERE / "requirements.txt"
 
 LEAST_FACTOR = 10
-# Seconds after which a run is cut off, and above which it is not repeated.
-_BUDGET, _SLOW = 60.0, 10.0
 
 
 class Standing(NamedTuple):
@@ -39,23 +37,21 @@ class Standing(NamedTuple):
     ours: bool = False
     error: str = ""
     microseconds: tuple[float, ...] = ()
-    n_rounds: tuple[int, ...] = ()
     regrets: tuple[float, ...] = ()
 
     @property
     def time(self) -> Quartiles:
         return Quartiles.of(self.microseconds)
 
-    def withrun(self, found: dict) -> "Standing":
+    def with_run(self, found: dict) -> "Standing":
         if "error" in found:
             return self._replace(error=found["error"])
         return self._replace(
             microseconds=(*self.microseconds, found["microseconds"]),
-            n_rounds=(*self.n_rounds, found["n_rounds"]),
             regrets=(*self.regrets, found["regret"]),
         )
 
-    def cells(self, horizon: int) -> str:
+    def cells(self) -> str:
         """Return time, regret and number of runs as cells of a table, or the error."""
         if self.error:
             return f"{self.error.replace('|', '∣')[:160]} | | 0"
@@ -63,8 +59,6 @@ class Standing(NamedTuple):
         regret = f"{np.mean(self.regrets):.1f}"
         if n > 1:
             regret += f" ± {np.std(self.regrets, ddof=1) / n**0.5:.1f}"
-        if min(self.n_rounds) < horizon:
-            regret += f" after {min(self.n_rounds)} rounds, then out of time"
         return f"{self.time} | {regret} | {n}"
 
 
@@ -92,7 +86,7 @@ class Own:
         with np.load(path) as rounds:
             options = rounds[self.standing.sees]
             found = play(Ours(self.make()), options, rounds["rewards"], rounds["means"])
-        self.standing = self.standing.withrun(found)
+        self.standing = self.standing.with_run(found)
 
 
 class Peer:
@@ -104,15 +98,12 @@ class Peer:
         self.standing = Standing(title, "all", error=install())
 
     def play(self, path: Path) -> None:
-        before = self.standing
-        slow = before.n_rounds and before.microseconds[0] * before.n_rounds[0] > _SLOW * 1e6
-        if before.error or slow:
+        if self.standing.error:
             return
-        command = ["-m", "benchmarks.peers.players", self.name, str(path), str(_BUDGET)]
-        done = run(str(PYTHON), *command)
+        done = run(str(PYTHON), "-m", "benchmarks.peers.players", self.name, str(path))
         lines = done.stdout.splitlines()
         found = json.loads(lines[-1]) if lines else {"error": reason(done)}
-        self.standing = before.withrun(found)
+        self.standing = self.standing.with_run(found)
 
 
 def install() -> str:

@@ -5,7 +5,7 @@ Both are transformers that take NaN, and work in pipelines, grid searches and on
 """
 
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from halfseen.factors.table import fit_table, posteriors
 from halfseen.lazy import from_extra
 from halfseen.linear.covariance import check_dense, corrected_covariance
 from halfseen.linear.eigen import top_eigenpairs
-from halfseen.linear.lift import Lift, checked_impute_ridge
+from halfseen.linear.lift import Lift
 from halfseen.values import LARGEST, FloatArray
 
 with from_extra("sklearn"):
@@ -34,6 +34,8 @@ __all__ = ["LatentImputer", "MaskedPCA"]
 
 # `partial_fit` chooses the rank again when this many times as many rows have come.
 _RANK_GROWTH = 2.0
+# Of the least-squares fit of a row, so that few seen entries determine its coordinates, too.
+_IMPUTE_RIDGE = 1e-5
 
 
 class _TakesHoles(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,51 +50,13 @@ class _TakesHoles(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return a table of finite numbers, NaN where hidden."""
         if not reset:
             check_is_fitted(self)
-        try:
-            table: FloatArray = validate_data(
-                self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite="allow-nan"
-            )
-        except ValueError as error:
-            if "could not convert string" not in str(error):
-                raise
-            strings = InvalidTableError(f"column {_with_strings(X)!r} has strings: encode it first")
-            strings.page = "docs/imputer.md"
-            raise strings from None
+        table: FloatArray = validate_data(
+            self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite="allow-nan"
+        )
         size = np.fmax.reduce(np.abs(table), axis=None)
         if size > LARGEST:
             raise InvalidTableError(f"entries must be at most {LARGEST:g} in size, got {size:g}")
         return table
-
-
-def _with_strings(X: Any) -> Any:  # noqa: N803
-    """Return the name of the first column with strings, or its place in an array."""
-    cells = np.asarray(X, dtype=object)
-    names = getattr(X, "columns", range(cells.shape[1]))
-    has_strings = (any(isinstance(cell, str) for cell in column) for column in cells.T)
-    return next(name for name, found in zip(names, has_strings, strict=True) if found)
-
-
-class _Kept(NamedTuple):
-    """A uniform sample of all rows so far: each has a random number, and the smallest ones stay."""
-
-    rows: FloatArray
-    numbers: FloatArray
-    random: Any
-    n_rows: int
-    n_ranked: int
-
-    @classmethod
-    def nothing(cls, dim: int, random_state: Any) -> "_Kept":
-        return cls(np.empty((0, dim)), np.empty(0), check_random_state(random_state), 0, 0)
-
-    def plus(self, table: FloatArray, most: int) -> "_Kept":
-        """Return the sample with more rows, at most so many."""
-        rows = np.vstack([self.rows, table])
-        numbers = np.concatenate([self.numbers, self.random.random_sample(len(table))])
-        if len(rows) > most:
-            stay = np.sort(np.argpartition(numbers, most)[:most])
-            rows, numbers = rows[stay], numbers[stay]
-        return self._replace(rows=rows, numbers=numbers, n_rows=self.n_rows + len(table))
 
 
 class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
@@ -164,21 +128,27 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         most = checks.integer("max_samples", self.max_samples, 1)
         rank = self.n_components
         rank = None if rank is None else checks.integer("n_components", rank, 0)
-        last = _Kept.nothing(table.shape[1], self.random_state) if afresh else self._kept
-        kept = last.plus(table, most)
-        known = None if afresh else self._model
-        is_due = known is None or (rank is None and kept.n_rows >= _RANK_GROWTH * last.n_ranked)
-        self._model: Factors = _rotated(fit_table(kept.rows, rank, known, is_due=is_due))
-        self._kept: _Kept = kept._replace(n_ranked=kept.n_rows) if is_due else kept
-        self.n_samples_seen_ = kept.n_rows
+        if afresh:
+            self._random = check_random_state(self.random_state)
+            self._rows, self._numbers = np.empty((0, table.shape[1])), np.empty(0)
+            self.n_samples_seen_ = self._n_ranked = 0
+        # A uniform sample: each row has a random number, and the rows with the smallest ones stay.
+        rows = np.vstack([self._rows, table])
+        numbers = np.concatenate([self._numbers, self._random.random_sample(len(table))])
+        if len(rows) > most:
+            stay = np.sort(np.argpartition(numbers, most)[:most])
+            rows, numbers = rows[stay], numbers[stay]
+        self._rows, self._numbers = rows, numbers
+        self.n_samples_seen_ += len(table)
+        is_due = afresh or (rank is None and self.n_samples_seen_ >= _RANK_GROWTH * self._n_ranked)
+        known: Factors | None = None if afresh else self._model
+        model = _rotated(fit_table(rows, rank, known, is_due=is_due))
+        self._model: Factors = model
+        if is_due:
+            self._n_ranked = self.n_samples_seen_
         self.indicator_ = None
         if self.add_indicator:
-            self.indicator_ = MissingIndicator(error_on_new=False).fit(kept.rows)
-        return self._publish()
-
-    def _publish(self) -> "LatentImputer":
-        """Set the attributes of a fitted model."""
-        model = self._model
+            self.indicator_ = MissingIndicator(error_on_new=False).fit(rows)
         strengths = (model.loadings**2).sum(axis=1)
         total = strengths.sum() + model.noise[model.scale > 0.0].sum()
         self.n_components_ = model.rank
@@ -187,7 +157,7 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         self.noise_variance_ = model.noise * model.scale**2
         self.explained_variance_ratio_ = strengths / max(total, 1e-300)
         # As in a regression on n_j rows: the fit makes the noise too small, and has errors itself.
-        counts, n_fitted = (self._kept.rows == self._kept.rows).sum(axis=0), model.rank + 1
+        counts, n_fitted = (rows == rows).sum(axis=0), model.rank + 1
         self._fresh_noise = (counts + n_fitted) / np.maximum(counts - n_fitted, 1)
         self._is_known = counts > 1
         return self
@@ -277,7 +247,8 @@ class MaskedPCA(ClassNamePrefixFeaturesOutMixin, _TakesHoles):  # type: ignore[m
     Entry (j, k) of the second moment of the zero-filled, centred table is divided by the
     probability of seeing both features. If entries are hidden independently of each other and of
     their values, the result is unbiased. The coordinates of a row are those of the least-squares
-    fit of its seen entries. On a complete table it equals `sklearn.decomposition.PCA`.
+    fit of its seen entries, with a small ridge. On a complete table it equals
+    `sklearn.decomposition.PCA`.
 
     Parameters
     ----------
@@ -285,11 +256,6 @@ class MaskedPCA(ClassNamePrefixFeaturesOutMixin, _TakesHoles):  # type: ignore[m
         At most as many as there are features.
     observe_prob : float, array-like of shape (n_features,), or "counted"
         Probability that an entry is seen; by default each feature's share of the rows that show it.
-    center : bool
-        Whether to subtract the mean of each feature's seen entries. The paper does not.
-    impute_ridge : float
-        Ridge of the least-squares fit. With 0, coordinates are NaN for a row whose seen entries do
-        not determine them.
 
     Attributes
     ----------
@@ -316,13 +282,9 @@ class MaskedPCA(ClassNamePrefixFeaturesOutMixin, _TakesHoles):  # type: ignore[m
         n_components: int = 1,
         *,
         observe_prob: Any = "counted",
-        center: bool = True,
-        impute_ridge: float = 1e-5,
     ) -> None:
         self.n_components = n_components
         self.observe_prob = observe_prob
-        self.center = center
-        self.impute_ridge = impute_ridge
 
     def fit(self, X: Any, y: Any = None) -> "MaskedPCA":  # noqa: N803
         """Compute the components from the seen entries of a table."""
@@ -330,14 +292,12 @@ class MaskedPCA(ClassNamePrefixFeaturesOutMixin, _TakesHoles):  # type: ignore[m
         n, dim = table.shape
         check_dense(dim)
         count = checks.integer("n_components", self.n_components, 1, dim)
-        checked_impute_ridge(self.impute_ridge)
         seen = table == table
         counts = np.maximum(seen.sum(axis=0), 1)
         prob = self._checked_prob(counts / n)
-        mean = np.where(seen, table, 0.0).sum(axis=0) / counts if self.center else np.zeros(dim)
+        mean = np.where(seen, table, 0.0).sum(axis=0) / counts
         rest = np.where(seen, table - mean, 0.0)
-        n_free = max(1, n - 1) if self.center else n
-        covariance = corrected_covariance(rest.T @ rest, n_free, prob)
+        covariance = corrected_covariance(rest.T @ rest, max(1, n - 1), prob)
         values, vectors = top_eigenpairs(covariance, count)
         self.mean_, self.observe_prob_, self.n_components_ = mean, prob, count
         self.components_, self.explained_variance_ = vectors.T, values
@@ -357,7 +317,7 @@ class MaskedPCA(ClassNamePrefixFeaturesOutMixin, _TakesHoles):  # type: ignore[m
     def transform(self, X: Any) -> FloatArray:  # noqa: N803
         """Return the coordinates of rows, shape (n_rows, n_components)."""
         table = self._checked(X) - self.mean_
-        return Lift.least_squares(self.components_.T, self.impute_ridge).coordinates(table)
+        return Lift.least_squares(self.components_.T, _IMPUTE_RIDGE).coordinates(table)
 
     def inverse_transform(self, Z: Any) -> FloatArray:  # noqa: N803
         """Return the full rows that coordinates (n_rows, n_components) stand for."""

@@ -75,7 +75,7 @@ def test_a_decision_names_the_chosen_item_and_ranks_all():
     assert sorted(decision.ranking) == sorted(decision.items)
     order = [decision.items.index(item) for item in decision.ranking]
     assert (np.diff(decision.scores[order]) <= 0.0).all()
-    assert json.loads(decision.to_json())["item"] == decision.item
+    assert json.loads(json.dumps(decision.to_dict()))["item"] == decision.item
     with pytest.raises(ValueError, match="read-only"):
         decision.scores[0] = 1.0
 

@@ -30,7 +30,7 @@ def test_the_chosen_item_leads_the_ranking_and_json_has_its_probability():
     decisions = walk(agent, offers(20))
     for decision in decisions:
         assert decision.ranking[0] == decision.item
-        plain = json.loads(decision.to_json())
+        plain = json.loads(json.dumps(decision.to_dict()))
         assert plain["probability"] == pytest.approx(1 / len(decision.items))
         assert plain["probabilities"] == decision.probabilities.tolist()
     assert any(decision.scores.max() > decision.scores[0] for decision in decisions)

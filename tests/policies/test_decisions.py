@@ -1,6 +1,7 @@
 """Decisions carry what `learn` needs; copies of a policy go their own way."""
 
 import copy
+import json
 import pickle
 
 import numpy as np
@@ -16,14 +17,14 @@ def test_decisions_kept_as_json_are_learned_after_loading_widening_and_in_later_
     kept = [(each.table, policy.choose(each.table, context=[1.0], items=range(len(each.table))))
             for each in rounds[:3]]  # fmt: skip
     walk(policy, rounds[3:])
-    texts = [decision.to_json() for _, decision in kept]
+    texts = [json.dumps(decision.to_dict()) for _, decision in kept]
     policy.save(tmp_path / "policy")
     loaded = load(tmp_path / "policy")
     for each in (policy, loaded):
         each.widen(9, levels={8: 0}, context_dim=3)
     for (table, decision), text in zip(kept, texts, strict=True):
         policy.learn(decision, float(np.nansum(table[decision.arm])))
-        loaded.learn(Decision.from_json(text), float(np.nansum(table[decision.arm])))
+        loaded.learn(Decision.from_dict(json.loads(text)), float(np.nansum(table[decision.arm])))
     assert state_bytes(loaded) == state_bytes(policy)
     later = np.pad(rounds[0].table, ((0, 0), (0, 3)), constant_values=np.nan)
     assert looks(loaded.choose(later)) == looks(policy.choose(later))

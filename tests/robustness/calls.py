@@ -9,6 +9,7 @@ file continues alike.
 repeats one case.
 """
 
+import json
 import sys
 import traceback
 import warnings
@@ -118,7 +119,7 @@ class Case:
         if random.random() < 0.02:
             self.reward_kind = str(random.choice(REWARDS))
         if random.random() < 0.3:
-            decision = Decision.from_json(decision.to_json())
+            decision = Decision.from_dict(json.loads(json.dumps(decision.to_dict())))
         self.policy.learn(decision, reward(random, self.reward_kind))
 
     def absorb(self):

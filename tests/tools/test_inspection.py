@@ -1,7 +1,5 @@
 """Every sentence of an inspection follows the table."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -49,7 +47,7 @@ def hidden_by_colour(frame):
     return frame.assign(d=frame["d"].where(frame["colour"] != "red"))
 
 
-RANDOM, INFERRED = "Missing completely at random?", "Inferred from the rest?"
+RANDOM = "Missing completely at random?"
 
 
 @pytest.mark.parametrize(
@@ -63,20 +61,16 @@ RANDOM, INFERRED = "Missing completely at random?", "Inferred from the rest?"
         ("Low-rank?", "2 factors describe", lambda _: offers(rank=1), "one factor "),
         ("Low-rank?", "Yes: ", lambda _: offers(5000, noise=2.0, rank=1), "A little: one factor"),
         (RANDOM, "No sign against it", hidden_by_reward, "No: c is missing in 67 % of the rows "
-                 "where reward is above -0.119, and in 35 % of the others. Imputation remains "
-                 "valid if reward is one of the columns it uses."),
+                 "where reward is above -0.119, and in 35 % of the others."),
         (RANDOM, "No sign against it", hidden_by_colour, "No: d is missing in 30 % of the rows "
                  "where colour is blue, and in 100 % of the others."),
         (RANDOM, "No sign against it", full, "Nothing is missing."),
-        (INFERRED, "7 of 7 columns", lambda _: offers(noise=1.0), "3 of 7 columns"),
-        (INFERRED, "Best: ", full, "There is nothing to infer"),
         ("Worth measuring?", "Above all b (", lambda frame: frame.assign(b=0.5), "Above all d ("),
         ("Worth measuring?", "Above all", shuffled, "No missing entry would change"),
         ("Advice", "Use LatentUcb()", full, "Nothing is missing: AmbientOful(dim=7) is enough"),
         ("Advice", "Use LatentUcb()", shuffled, "LatentUcb() will do about as well as Imputed"),
         ("Advice", "means. Expect", hidden_by_reward, "means. Missingness carries information"),
         ("Advice", "Expect the columns to explain", shuffled, "Expect little"),
-        ("Advice", "; without missing values it would be about", full, "of the reward's variance."),
     ],
 )  # fmt: skip
 def test_a_change_of_the_table_changes_the_sentence(topic, before, change, after):
@@ -106,11 +100,12 @@ def test_what_a_column_is_taken_for_and_how_much_is_seen():
     )
     for table in (frame, pl.from_pandas(frame.drop(columns="mixed")), dict(frame)):
         columns = {each.name: each for each in inspect(table, reward="reward").columns}
-        assert columns["a"].kind == columns["reward"].kind == columns["digits"].kind == "number"
+        assert columns["a"].kind == columns["reward"].kind == "number"
         assert columns["a"].seen == pytest.approx(frame["a"].notna().mean())
         assert columns["colour"].kind == "category of 2 levels"
         assert columns["zip"].kind == "category of 3 levels"
         assert columns["huge"].kind == "left out: must be at most 1e+100 in size"
+        assert columns["digits"].kind == "left out: must not be strings that are all numbers"
         assert columns["sku"].kind == "left out: an id"
         assert columns["when"].kind == "left out: must not be dates or times"
         assert (columns["same"].kind, columns["same"].seen) == ("constant", 0.01)
@@ -137,7 +132,8 @@ def test_levels_beyond_the_first_50_are_called_rare():
     last = list(dict.fromkeys(city))[-1]
     hidden = np.where(city == last, np.nan, random.normal(size=3000))
     (found,) = Inspector({"city": city, "a": hidden, "b": random.normal(size=3000)}).dependent()
-    assert found[:3] == ("a", "city", "city is a rare level")
+    assert found.startswith("a is missing in ")
+    assert "where city is a rare level" in found
 
 
 def test_a_cost_divides_what_measuring_is_worth():
@@ -147,17 +143,6 @@ def test_a_cost_divides_what_measuring_is_worth():
     )
     assert dear["a"] == pytest.approx(cheap["a"] / 4.0)
     assert dear["b"] == cheap["b"]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_what_the_columns_would_explain_without_holes_is_foreseen(seed):
-    def shares(hidden):
-        found = inspect(offers(3000, hidden=hidden, noise=1.0, seed=seed), reward="reward")
-        return [int(n) for n in re.findall(r"(?:explain|about) (\d+) %", found.findings["Advice"])]
-
-    (now, foreseen), (real,) = shares(0.3), shares(0.0)
-    assert now + 5 < real
-    assert abs(foreseen - real) <= 3
 
 
 def test_a_large_table_is_sampled_uniformly_and_says_so(monkeypatch, tmp_path):
@@ -208,15 +193,13 @@ def test_too_few_rows_rewards_or_values_are_refused():
         inspect(offers(60).assign(reward=[1.0, 2.0, *[None] * 58]), reward="reward")
     with pytest.raises(InvalidInputError, match="a column that varies"):
         inspect({"a": [1.0] * 20, "b": [None] * 20})
-    text = inspect(offers(60, hidden=0.0).assign(a=[1.0, 2.0, *[None] * 58])).findings[INFERRED]
-    assert text == "Columns with missing values show too few entries to tell."
 
 
 def test_columns_may_have_numbers_as_names():
     frame = offers(60).drop(columns="colour").set_axis(range(7), axis=1)
     assert "3" in str(inspect(frame, reward=6))
     names = [each.name for each in inspect(frame.to_numpy(), reward=6).columns]
-    assert names == [f"column {at}" for at in range(7)]
+    assert names == [str(at) for at in range(7)]
 
 
 def test_the_error_of_one_more_rank_than_the_chosen_one_is_shown():
@@ -225,7 +208,9 @@ def test_the_error_of_one_more_rank_than_the_chosen_one_is_shown():
     assert [*inspect({"a": [1.0, 2.0, None, 4.0] * 9}).errors] == [0]
 
 
-def test_imputation_needs_every_column_on_which_missingness_depends():
-    frame = hidden_by_colour(hidden_by_reward(offers()))
-    text = inspect(frame, reward="reward").findings[RANDOM]
-    assert "Imputation remains valid if colour and reward are among the columns it uses." in text
+def test_the_rest_of_a_row_tells_less_of_noisy_columns():
+    clean, noisy = (
+        {each.name: each.inferred for each in inspect(offers(noise=noise)).columns}
+        for noise in (0.3, 1.0)
+    )
+    assert all(noisy[name] < clean[name] <= 1.0 for name in "abcdef")

@@ -142,23 +142,15 @@ def _hash(content: bytes) -> bytes:
 
 
 def _canonical(rows: Rows) -> Rows:
-    columns = rows.columns
-    if isinstance(columns, np.ndarray):
-        return rows._replace(columns=columns + 0.0)  # −0.0 becomes 0.0
-    return rows._replace(
-        columns=[each + 0.0 if isinstance(each, np.ndarray) else each for each in columns]
-    )
+    columns = [e + 0.0 if isinstance(e, np.ndarray) else e for e in rows.columns]  # no −0.0
+    return rows._replace(columns=columns)
 
 
 def _digest(rows: Rows) -> bytes:
     parts = [json.dumps([rows.names, rows.items]).encode()]
-    if isinstance(rows.columns, np.ndarray):
-        parts.append(b"n" * rows.columns.shape[1])
-        parts.append(_bits(np.ascontiguousarray(rows.columns.T)))
-    else:
-        parts.append(b"".join(b"n" if isinstance(e, np.ndarray) else b"s" for e in rows.columns))
-        for each in rows.columns:
-            parts.append(_bits(each) if isinstance(each, np.ndarray) else json.dumps(each).encode())
+    parts.append(b"".join(b"n" if isinstance(e, np.ndarray) else b"s" for e in rows.columns))
+    for each in rows.columns:
+        parts.append(_bits(each) if isinstance(each, np.ndarray) else json.dumps(each).encode())
     return _hash(b"".join(parts))
 
 

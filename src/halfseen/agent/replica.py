@@ -480,8 +480,8 @@ def _fitted(encoder: Encoder, rows: Rows, dim: int, room: float = np.inf) -> Enc
     if found is not None:
         return found
     kept = Rows(rows.items, (), [])
-    for name, column in zip(rows.names, rows.values(), strict=True):
-        more = Rows(rows.items, (*kept.names, name), [*kept.values(), column])
+    for name, column in zip(rows.names, rows.columns, strict=True):
+        more = Rows(rows.items, (*kept.names, name), [*kept.columns, column])
         kept = kept if tried(more) is None else more
     return encoder.encode(kept, dim=dim)
 

@@ -179,7 +179,7 @@ class Encoder:
     def _grown(self, rows: Rows) -> tuple["Encoder", dict[int, int]]:
         """Return an encoder that knows the columns and levels of rows; see `Encoded.levels`."""
         news: list[_New] = []
-        for place, (name, column) in enumerate(zip(rows.names, rows.values(), strict=True)):
+        for place, (name, column) in enumerate(zip(rows.names, rows.columns, strict=True)):
             known = self.columns.get(name)
             is_category = isinstance(column, list)
             if known is not None and (known.kind == "category") != is_category:
@@ -222,7 +222,7 @@ class Encoder:
         if known is not None and known.n_shared:
             return []
         if known is None and not isinstance(labels, Declared):
-            _check_words(name, labels)
+            check_words(name, labels)
         news: dict[str, _New] = {}
         for row, label in enumerate(labels):
             if label is None or label in own or label in news:
@@ -239,14 +239,9 @@ class Encoder:
 
     def _filled(self, rows: Rows, width: int) -> FloatArray:
         """Return a table (n_rows, width) with the seen values, and NaN elsewhere."""
-        columns, found = rows.columns, [self.columns.get(name) for name in rows.names]
         table = np.full((len(rows.items), width), np.nan)
-        if isinstance(columns, np.ndarray) and all(
-            each and each.kind == "number" for each in found
-        ):
-            table[:, [each.features[0] for each in found if each]] = columns
-            return table
-        for known, column in zip(found, rows.values(), strict=True):
+        for name, column in zip(rows.names, rows.columns, strict=True):
+            known = self.columns.get(name)
             if known is None or (known.kind == "category") != isinstance(column, list):
                 continue  # nothing is seen
             if not isinstance(column, list):
@@ -302,7 +297,7 @@ def ids_alone() -> InvalidTableError:
     )
 
 
-def _check_words(name: str, labels: Labels) -> None:
+def check_words(name: str, labels: Labels) -> None:
     """Raise an error if all strings of a column are numbers: as levels they would say little."""
     seen = [label for label in labels if label is not None]
     if seen and all(map(_is_numeral, seen)):

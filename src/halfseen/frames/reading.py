@@ -17,6 +17,7 @@ import numpy as np
 from halfseen.errors import HalfseenError, InvalidTableError
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray, Item, Slate
+from halfseen.values.decision import listed
 from halfseen.values.slate import as_table
 
 nw = LazyModule("narwhals")  # which most requests do not need
@@ -38,25 +39,17 @@ class Rows(NamedTuple):
         The id of each row.
     names : tuple of str
         The columns, in the order of the table.
-    columns : ndarray, shape (n_rows, n_columns), or list of columns
-        One array if all columns are numbers. Otherwise one entry per column: numbers with NaN where
-        hidden, shape (n_rows,), or labels.
+    columns : list
+        Of each column its numbers, NaN where hidden, shape (n_rows,), or its labels.
     """
 
     items: list[Item]
     names: tuple[str, ...]
-    columns: FloatArray | list[FloatArray | Labels]
-
-    def values(self) -> list[FloatArray | Labels]:
-        """Return one entry per column."""
-        return list(self.columns.T) if isinstance(self.columns, np.ndarray) else self.columns
+    columns: list[FloatArray | Labels]
 
     def some(self, rows: slice) -> "Rows":
         """Return some of the rows."""
-        columns: Any = self.columns
-        if isinstance(columns, np.ndarray):
-            return Rows(self.items[rows], self.names, columns[rows])
-        return Rows(self.items[rows], self.names, [each[rows] for each in columns])
+        return Rows(self.items[rows], self.names, [each[rows] for each in self.columns])
 
     @property
     def is_named(self) -> bool:
@@ -73,7 +66,7 @@ class Rows(NamedTuple):
             [None if value != value else value for value in column.tolist()]
             if isinstance(column, np.ndarray)
             else column
-            for column in self.values()
+            for column in self.columns
         ]
         return {"items": self.items, "names": list(self.names), "columns": columns}
 
@@ -99,8 +92,8 @@ def _number(item: Item) -> int:
 # Tables
 
 FORMS = (
-    "a data frame (pandas, polars, pyarrow), a list of dicts, a dict of columns, an array "
-    "(n_options, n_columns), or a list of ids"
+    "a data frame (pandas, polars, pyarrow), a list of dicts, a dict of columns, or an array "
+    "(n_rows, n_columns)"
 )
 
 
@@ -169,11 +162,6 @@ class Reader:
             if not row.index.is_unique:  # a series of pandas
                 raise _twice(str(row.index[row.index.duplicated()][0]))
             row = [row.to_dict()]
-        elif isinstance(row, str | bytes) or not hasattr(row, "__len__"):
-            raise InvalidTableError(
-                "a context must be a dict, a series, an array of one dimension, or a table of one "
-                f"row, got {type(row).__name__} {row!r:.40}"
-            )
         rows = self.read_contexts(row)
         if len(rows.items) != 1:
             raise InvalidTableError(
@@ -219,7 +207,7 @@ class Reader:
         names = _positions(table.shape[1])
         if self.id is not None or self.ignore or self.categorical:
             return self._of_columns(dict(zip(names, table.T, strict=True)))
-        return Rows(list(range(len(table))), names, table)
+        return Rows(list(range(len(table))), names, list(table.T))
 
     def _of_dicts(self, rows: Sequence[Any]) -> Rows:
         for index, row in enumerate(rows):
@@ -244,71 +232,54 @@ class Reader:
     def _of_frame(self, native: Any) -> Rows:
         """Return a data frame of any library that narwhals knows."""
         names = _column_names(native)
-        if names and hasattr(native, "set_axis"):
-            return self._of_pandas(native, names)
-        frame = frame_of(native)
-        ids = {name: frame.get_column(name).to_list() for name in names if name == self.id}
-        items = self._ids_in(ids or dict.fromkeys(names), len(frame))
-        kinds = {name: kind for name, kind in frame.schema.items() if self._is_feature(name)}
-        for name, kind in kinds.items():
-            if kind.is_temporal() or kind.is_nested():
-                raise _refusal(name, f"got {kind}", kind.is_temporal(), kind.is_nested())
-        if not kinds:
-            return Rows(items, (), [])
-        if len(kinds) < len(names):
-            frame = frame.select(*kinds)
-        if all(kind.is_numeric() for kind in kinds.values()) and self.categorical.isdisjoint(kinds):
-            return Rows(items, tuple(kinds), np.asarray(frame.to_numpy(), dtype=np.float64))
-        categories = nw.Categorical, nw.Enum
-        labelled = [name for name, kind in kinds.items() if isinstance(kind, categories)]
-        values = self._values(frame.to_dict(as_series=False), labelled)
-        return Rows(items, tuple(kinds), values)
-
-    def _of_pandas(self, frame: Any, names: list[str]) -> Rows:
-        """Return a frame of pandas, which narwhals reads at a fifth of the speed."""
-        if self.id is None or (self.id not in names and frame.index.name == self.id):
+        # Narwhals reads pandas at a fifth of the speed.
+        is_pandas = bool(names) and hasattr(native, "set_axis")
+        frame = native if is_pandas else frame_of(native)
+        if is_pandas and names != native.columns.tolist():
+            frame = native.set_axis(names, axis=1)
+        if is_pandas and self.id not in names and self.id in (None, frame.index.name):
             items = self._items(frame.index.tolist(), "the index")
         else:
-            places = {name: at for at, name in enumerate(names) if name == self.id}
-            ids = {name: frame.iloc[:, at].tolist() for name, at in places.items()}
-            items = self._ids_in(ids or dict.fromkeys(names), len(frame))
-        is_read = [self._is_feature(name) for name in names]
-        kinds = {
-            name: kind
-            for name, kind, read in zip(names, frame.dtypes.tolist(), is_read, strict=True)
-            if read
-        }
-        for name, kind in kinds.items():
-            if kind.kind in "mM":
-                raise _refusal(name, f"got {kind}", True, False)
+            ids = {self.id: listed(frame[self.id])} if self.id in names else dict.fromkeys(names)
+            items = self._ids_in(ids, len(frame))
+        types = frame.dtypes.tolist() if is_pandas else frame.schema.values()
+        kind_of = _kind_in_pandas if is_pandas else _kind_in_narwhals
+        kinds = {}
+        for name, type_ in zip(names, types, strict=True):
+            if self._is_feature(name):
+                kinds[name] = kind = kind_of(type_)
+                if kind in ("date", "nested"):
+                    raise _refusal(name, f"got {type_}", kind)
         if not kinds:
             return Rows(items, (), [])
-        frame = frame if all(is_read) else frame.loc[:, is_read]
-        is_numeric = all(kind.kind in "fiub" for kind in kinds.values())
-        if is_numeric and self.categorical.isdisjoint(kinds):
+        frame = frame if len(kinds) == len(names) else frame[list(kinds)]
+        if {*kinds.values()} == {"number"} and self.categorical.isdisjoint(kinds):
             table = frame.to_numpy()
             if table.dtype.kind in "fiub":  # not so if some are missing in a nullable column
-                return Rows(items, tuple(kinds), table.astype(np.float64, copy=False))
-        columns = frame.to_numpy(dtype=object).T.tolist()
-        labelled = [name for name, kind in kinds.items() if kind.name == "category"]
-        values = self._values(dict(zip(kinds, columns, strict=True)), labelled)
-        return Rows(items, tuple(kinds), values)
+                table = table.astype(np.float64, copy=False)
+                return Rows(items, tuple(kinds), list(table.T))
+        if is_pandas:
+            cells = frame.to_numpy(dtype=object).T.tolist()
+            columns = dict(zip(kinds, cells, strict=True))
+        else:
+            columns = frame.to_dict(as_series=False)
+        labelled = [name for name, kind in kinds.items() if kind == "category"]
+        return Rows(items, tuple(kinds), self._values(columns, labelled))
 
     def _values(
         self, columns: Mapping[str, Any], labelled: Iterable[str] = ()
-    ) -> FloatArray | list[FloatArray | Labels]:
-        """Return one array if all columns are numbers, else a list of numbers and labels."""
+    ) -> list[FloatArray | Labels]:
+        """Return the numbers or the labels of each column."""
         cells, categorical = list(columns.values()), self.categorical.union(labelled)
         if cells and categorical.isdisjoint(columns):
             with suppress(OverflowError):  # of a whole number
                 if PLAIN.issuperset(map(type, chain.from_iterable(cells))):
-                    return np.array(list(zip(*cells, strict=True)), dtype=np.float64)
+                    return list(np.array(cells, dtype=np.float64))
         values = [read_cells(name, cells, name in categorical) for name, cells in columns.items()]
         for name, column in zip(columns, values, strict=True):
             if isinstance(column, list):
                 check_strings([label for label in column if label], f"column {name!r}")
-        numbers = [column for column in values if not isinstance(column, list)]
-        return np.column_stack(numbers) if values and len(numbers) == len(values) else values
+        return values
 
     def _is_feature(self, name: str) -> bool:
         return name != self.id and name not in self.ignore
@@ -441,7 +412,7 @@ def _column_names(native: Any) -> list[str]:
     return names
 
 
-def frame_of(native: Any, forms: str = FORMS) -> Any:
+def frame_of(native: Any) -> Any:
     """Return a data frame of narwhals.
 
     Raises
@@ -457,10 +428,25 @@ def frame_of(native: Any, forms: str = FORMS) -> Any:
         raise InvalidTableError("the table is lazy: call .collect() on it first")
     if isinstance(frame, nw.Series):
         raise InvalidTableError(
-            f"one column is not a table, which must be {forms}; one row of a pandas frame is "
+            f"one column is not a table, which must be {FORMS}; one row of a pandas frame is "
             "frame.loc[[label]]"
         )
-    raise InvalidTableError(f"a table must be {forms}, got {type(native).__name__}")
+    raise InvalidTableError(f"a table must be {FORMS}, got {type(native).__name__}")
+
+
+def _kind_in_pandas(kind: Any) -> str:
+    """Return what a column holds, by its type."""
+    if kind.kind in "fiub":
+        return "number"
+    return "date" if kind.kind in "mM" else "category" if kind.name == "category" else "other"
+
+
+def _kind_in_narwhals(kind: Any) -> str:
+    if kind.is_numeric():
+        return "number"
+    if kind.is_temporal() or kind.is_nested():
+        return "date" if kind.is_temporal() else "nested"
+    return "category" if isinstance(kind, nw.Categorical | nw.Enum) else "other"
 
 
 # Single cells: missing, a number, a label, or refused with a remedy
@@ -565,15 +551,15 @@ def _refused_cell(name: str, cell: Any, where: str = "") -> InvalidTableError:
             "correct it, leave it empty, make all strings, or list the column in the setting "
             "categorical"
         )
-    got = f"got {type(cell).__name__} {text}{where}"
-    return _refusal(name, got, isinstance(cell, _DATES), isinstance(cell, _NESTED))
+    kind = "date" if isinstance(cell, _DATES) else "nested" if isinstance(cell, _NESTED) else ""
+    return _refusal(name, f"got {type(cell).__name__} {text}{where}", kind)
 
 
-def _refusal(name: str, got: str, is_date: bool, is_nested: bool) -> InvalidTableError:
+def _refusal(name: str, got: str, kind: str) -> InvalidTableError:
     rule, remedy = "be numbers, booleans or strings", "convert it"
-    if is_date:
+    if kind == "date":
         rule = "not be dates or times"
         remedy = "turn it into numbers, such as an age in days or the hour of the day"
-    elif is_nested:
+    elif kind == "nested":
         rule, remedy = "not be nested", "give each part its own column"
     return InvalidTableError(f"column {name!r} must {rule}, {got}: {remedy}, {IGNORE}")

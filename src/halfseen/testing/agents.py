@@ -177,7 +177,7 @@ def a_decision_counts_by_its_id(factory: AgentFactory) -> None:
     for decision, reward in zip(decisions, rewards, strict=True):
         agent.learn(decision, reward)
         by_id.learn(decision.id, reward)
-        by_json.learn(json.loads(decision.to_json())["id"], reward)
+        by_json.learn(json.loads(json.dumps(decision.to_dict()))["id"], reward)
     at_once.learn([decision.id for decision in decisions], rewards)
     expected = _learned(agent)
     for other, what in ((by_id, "an id"), (by_json, "JSON"), (at_once, "a batch")):

@@ -296,11 +296,11 @@ def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
             other = copy_of(other)
         ours, theirs = policy.choose(table, **given), other.choose(table, **given)
         expect_same(theirs, ours, "in the loaded policy")
-        waiting.append((ours, theirs.to_json(), float(rewards[ours.arm])))
+        waiting.append((ours, json.dumps(theirs.to_dict()), float(rewards[ours.arm])))
         if len(waiting) > 4:
             decision, plain, reward = waiting.pop(index % 4)
             policy.learn(decision, reward)
-            other.learn(Decision.from_json(plain), reward)
+            other.learn(Decision.from_dict(json.loads(plain)), reward)
     expect(state_bytes(other) == state_bytes(policy), "the end has other bytes")
 
 

@@ -5,7 +5,7 @@ the chosen option, and q a model of rewards that was fitted to other decisions. 
 over decisions of
 
     direct method   E_π[q]                  IPS            w·r
-    doubly robust   E_π[q] + w·(r − q)      clipped IPS    min(w, c)·r
+    doubly robust   E_π[q] + w·(r − q)      clipped IPS    min(w, √n)·r
 
 and Σwr/Σw, the self-normalised IPS. For the log of a policy that learned there is the stabilised
 doubly robust estimate: a mean with weights h. There h and q are known before the decision, so that
@@ -36,6 +36,9 @@ from halfseen.values.decision import html_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+LEVEL = 0.95
+"""Of intervals."""
 
 THIN = 50.0
 """With fewer effective decisions than this, overlap is too thin to say anything."""
@@ -68,8 +71,6 @@ class Evaluation:
         None if the numbers can be used.
     notes : list of str
         Notes that are needed to interpret the numbers.
-    level : float
-        Of the intervals.
 
     Examples
     --------
@@ -81,7 +82,6 @@ class Evaluation:
 
     rows: list[dict[str, Any]]
     notes: list[str]
-    level: float
 
     @property
     def shown(self) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ class Evaluation:
             if row["high"] > row["low"] and row["warning"] is None
         ]
         digits = max(0, 1 - math.floor(math.log10(min(widths, default=1.0))))
-        head = ["policy", "earns", f"{100 * self.level:g} % interval", "effective decisions", "by"]
+        head = ["policy", "earns", f"{100 * LEVEL:g} % interval", "effective decisions", "by"]
         cells = [head]
         for row in rows:
             value, low, high = (f"{row[name]:.{digits}f}" for name in ("value", "low", "high"))
@@ -144,7 +144,7 @@ class Evaluation:
                 axes.errorbar(row["value"], at, xerr=width, fmt="o", capsize=3, color="tab:blue")
         axes.set_yticks(range(len(rows)), names)
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlabel(f"mean reward, {100 * self.level:g} % intervals")
+        axes.set_xlabel(f"mean reward, {100 * LEVEL:g} % intervals")
         axes.legend(loc="best")
         return axes
 
@@ -159,9 +159,7 @@ def evaluate(
     context: str | Sequence[str] = (),
     offered: str | None = None,
     model: Any = None,
-    clip: float | None = None,
     adaptive: bool = False,
-    level: float = 0.95,
     seed: int = 0,
 ) -> Evaluation:
     """Estimate what policies would have earned on a log with one row per decision.
@@ -189,13 +187,9 @@ def evaluate(
         Of rewards, for the direct and the doubly robust estimates; anything with scikit-learn's
         `fit` and `predict`. Its rows have a column for each of the first 50 items, features of
         options, and the context; hidden entries are NaN. By default `LatentUcb()`.
-    clip : float, optional
-        Largest weight of clipped IPS; by default the root of the number of decisions.
     adaptive : bool
         Whether the policy that made the decisions learned from their rewards. Then models are
         fitted to earlier decisions only, and there is a stabilised estimate.
-    level : float
-        Of the intervals.
     seed : int
 
     Raises
@@ -219,7 +213,6 @@ def evaluate(
     uniform  0.241  0.204 … 0.278  640                  doubly robust
     coat     0.359  0.291 … 0.426  212                  doubly robust
     """
-    checks.real("level", level, 0.5, 1.0, high_open=True)
     checks.boolean("adaptive", adaptive)
     table = logs.read(
         log, item=item, propensity=propensity, reward=reward, context=context, offered=offered
@@ -227,7 +220,6 @@ def evaluate(
     n, adaptive = len(table), adaptive or table.is_agents
     if n < FEWEST:
         raise InvalidInputError(f"a log must have at least {FEWEST} decisions, got {n}")
-    largest = math.sqrt(n) if clip is None else checks.real("clip", clip, 0.0, low_open=True)
     encoded, named = Encoded(table, item), _named(policies)
     learners = {name: each for name, each in named.items() if isinstance(each, Policy)}
     targets = {
@@ -240,7 +232,7 @@ def evaluate(
         )
     models = (Models.forward if adaptive else Models.crossed)(encoded, model, seed)
     terms = _terms(encoded, models, targets)
-    book = _Book(table, level, seed, adaptive)
+    book = _Book(table, seed, adaptive)
     for name in named:
         if name in learners:
             rows, weights = replayed(learners[name], encoded, seed)
@@ -248,9 +240,9 @@ def evaluate(
         else:
             first = targets[name].first
             found = terms[name].after(first)
-            book.add(name, found.estimators(largest, adaptive), found.weights)
+            book.add(name, found.estimators(adaptive), found.weights)
             book.check(name, found, first)
-    return Evaluation(book.rows, book.notes, level)
+    return Evaluation(book.rows, book.notes)
 
 
 class Terms(NamedTuple):
@@ -275,16 +267,17 @@ class Terms(NamedTuple):
         """Return the terms of later decisions."""
         return Terms(*[each[first:] for each in self])  # type: ignore[arg-type]
 
-    def estimators(self, clip: float, adaptive: bool) -> dict[str, Weighted]:
+    def estimators(self, adaptive: bool) -> dict[str, Weighted]:
         """Return for each estimator the weights and terms of its mean."""
-        r, w, ones = self.rewards, self.weights, np.ones(len(self.rewards))
+        r, w, n = self.rewards, self.weights, len(self.rewards)
+        ones = np.ones(n)
         robust = self.direct + w * (r - self.own)
         found = {
             ROBUST: (ones, robust),
             DIRECT: (ones, self.direct),
             IPS: (ones, w * r),
             SNIPS: (w, r),
-            CLIPPED: (ones, np.minimum(w, clip) * r),
+            CLIPPED: (ones, np.minimum(w, math.sqrt(n)) * r),
         }
         if adaptive:
             earlier = np.cumsum(w * w) - w * w
@@ -316,8 +309,8 @@ def _terms(encoded: Encoded, models: Models, targets: Mapping[str, Target]) -> d
 class _Book:
     """The rows and notes of an evaluation."""
 
-    def __init__(self, log: Log, level: float, seed: int, adaptive: bool) -> None:
-        self.log, self.level, self.seed = log, level, seed
+    def __init__(self, log: Log, seed: int, adaptive: bool) -> None:
+        self.seed = seed
         self.rows: list[dict[str, Any]] = []
         self.notes: list[str] = []
         if log.n_without_reward:
@@ -340,7 +333,7 @@ class _Book:
                 f"effective decisions, and at least {THIN:.0f} are needed."
             )
         known = {key: each for key, each in estimators.items() if effective or key == DIRECT}
-        found = intervals(known, self.level, self.seed) if n else {}
+        found = intervals(known, LEVEL, self.seed) if n else {}
         for key in estimators:
             value, low, high = found.get(key, (math.nan,) * 3)
             row = {"policy": name, "estimator": key, "value": value, "low": low, "high": high}

@@ -3,11 +3,10 @@
 Every sentence of an inspection follows from a number that the table gives.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -15,12 +14,13 @@ from scipy.sparse.csgraph import connected_components
 from halfseen import checks
 from halfseen.errors import InvalidInputError, InvalidTableError
 from halfseen.factors.model import Factors
+from halfseen.factors.rows import evenly_spaced
 from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, search_of
-from halfseen.frames.encoder import Encoder
+from halfseen.frames.encoder import Encoder, check_words
 from halfseen.frames.reading import Declared, Labels, Rows, read_cells
 from halfseen.lazy import from_extra
 from halfseen.seeding import stream
-from halfseen.tools.tables import cells_of, columns_of, is_parquet, parsed, read_csv
+from halfseen.tools.tables import cells_of, columns_of
 from halfseen.values import LARGEST, BoolArray, FloatArray
 
 MOST_ROWS = 20_000
@@ -50,9 +50,7 @@ _SHOWN_RANKS = (0, 1, 2, 3, 5, 8, 13, 21)
 
 def _sample(table: Any, progress: bool) -> tuple[dict[str, Any], int]:
     """Return the columns of a table, or of a uniform sample of its rows, and its number of rows."""
-    if isinstance(table, str | os.PathLike) and not is_parquet(Path(table)):
-        return read_csv(Path(table), MOST_ROWS, progress=progress)
-    columns = columns_of(table)
+    columns = columns_of(table, progress=progress)
     n = len(next(iter(columns.values()), ()))
     kept = np.arange(n)
     if n > MOST_ROWS:
@@ -99,8 +97,6 @@ class Inspection:
 
     Attributes
     ----------
-    n_rows, n_used : int
-        Rows of the table, and of the sample that was looked at.
     columns : tuple of InspectedColumn
     rank : int
         Latent dimensions: the fewest with about the least error.
@@ -112,8 +108,6 @@ class Inspection:
         The sentences by topic.
     """
 
-    n_rows: int
-    n_used: int
     columns: tuple[InspectedColumn, ...]
     rank: int
     errors: dict[int, float]
@@ -212,26 +206,6 @@ of their own values.
     return Inspector(table, reward, costs, progress=progress).inspection()
 
 
-class Dependence(NamedTuple):
-    """A column whose missingness depends on another one.
-
-    Attributes
-    ----------
-    column, on : str
-        The column with missing values, and what its missingness depends on.
-    where : str
-        The rows in which it is missing most differently.
-    there, elsewhere : float
-        Shares of those rows, and of the others, in which it is missing.
-    """
-
-    column: str
-    on: str
-    where: str
-    there: float
-    elsewhere: float
-
-
 class Inspector:
     """A table as features, and what is computed from it."""
 
@@ -249,8 +223,7 @@ class Inspector:
             raise InvalidTableError(
                 f"a table must have at least {FEWEST_ROWS} rows to say anything, got {self.n_rows}"
             )
-        if reward is not None:
-            reward = f"column {reward}" if isinstance(table, np.ndarray) else str(reward)
+        reward = None if reward is None else str(reward)
         for name in (*self.costs, *([reward] if reward else [])):
             if name not in sampled:
                 hint = checks.did_you_mean(name, sampled)
@@ -297,7 +270,7 @@ class Inspector:
         """Return all that is found."""
         rank, errors, inferred = self._held_out()
         model, dependent = fit_table(self.table, rank), self.dependent()
-        worth, explained, possible = self._worth(model)
+        worth, explained = self._worth(model)
         strengths = np.linalg.svd(model.loadings, compute_uv=False) ** 2
         total = strengths.sum() + model.noise[model.scale > 0.0].sum()
         findings = {
@@ -305,15 +278,12 @@ class Inspector:
             "Missing together?": self._together_text(),
             "Low-rank?": _rank_text(rank, errors[rank]),
             "Missing completely at random?": _random_text(dependent, bool(self.hidden.any())),
-            "Inferred from the rest?": self._inferred_text(inferred),
         }
         if self.paid is not None:
             findings["Worth measuring?"] = _worth_text(worth)
-        advice = [self._policy_text(errors[rank], bool(dependent))]
-        findings["Advice"] = " ".join([*advice, self._reward_text(explained, possible)])
+        advice = self._policy_text(errors[rank], bool(dependent))
+        findings["Advice"] = f"{advice} {_reward_text(explained)}"
         return Inspection(
-            self.n_rows,
-            len(self.table),
             tuple(
                 InspectedColumn(name, kind, self.shares[name], inferred.get(name), worth.get(name))
                 for name, kind in self.kinds.items()
@@ -366,14 +336,13 @@ class Inspector:
 
     # Missing completely at random
 
-    def dependent(self) -> list[Dependence]:
-        """Return columns whose missingness depends on other columns or on the reward.
+    def dependent(self) -> list[str]:
+        """Return, in words, which columns' missingness depends on other columns or on the reward.
 
         A dependence is real if it is stronger than all of the permuted tables have, in which each
         column's seen values change places.
         """
-        some = np.linspace(0, len(self.table) - 1, min(len(self.table), _CHECKED_ROWS))
-        rows = some.astype(np.int64)
+        rows = evenly_spaced(len(self.table), _CHECKED_ROWS)
         values, hides = self.table[rows], self.hidden[rows].astype(np.float64)
         if self.paid is not None:
             values = np.column_stack([values, self.paid[rows]])
@@ -401,50 +370,44 @@ class Inspector:
             if alarms[column] > limit
         ]
 
-    def _dependence(
-        self, column: int, values: FloatArray, feature: int, hides: FloatArray
-    ) -> Dependence:
+    def _dependence(self, column: int, values: FloatArray, feature: int, hides: FloatArray) -> str:
         """Return how often a column is hidden where a feature is high, and elsewhere."""
         which, seen = values[:, feature], ~np.isnan(values[:, feature])
         middle = float(np.median(which[seen]))
         high = which > middle if (which[seen] > middle).any() else which >= middle
         on, level = self.places[feature]
-        where = f"{on} is {f'above {middle:.3g}' if level is None else level}"
         there, elsewhere = (
-            float(hides[rows, column].mean()) for rows in (seen & high, seen & ~high)
+            percent(float(hides[rows, column].mean())) for rows in (seen & high, seen & ~high)
         )
-        return Dependence(self.names[column], on, where, there, elsewhere)
+        return (
+            f"{self.names[column]} is missing in {there} of the rows where {on} is "
+            f"{f'above {middle:.3g}' if level is None else level}, and in {elsewhere} of the others"
+        )
 
     # What the reward depends on
 
-    def _worth(self, model: Factors) -> tuple[dict[str, float], float | None, float]:
-        """Return the value of measuring each incomplete column, and what explains the reward.
+    def _worth(self, model: Factors) -> tuple[dict[str, float], float | None]:
+        """Return the value of measuring each incomplete column, and the explained share of rewards.
 
-        The last two are the shares of the reward's variance that the columns explain with missing
-        values, and would explain, roughly, without.
+        The share is that of the reward's variance, by leave-one-out cross-validation of a ridge
+        regression.
         """
         if self.paid is None:
-            return {}, None, 0.0
+            return {}, None
+        with from_extra("paper"):
+            from sklearn.linear_model import RidgeCV
+
         rows = np.flatnonzero(~np.isnan(self.paid))
         table, target = self.table[rows], self.paid[rows]
         holes, unit = np.isnan(table), np.where(model.scale > 0.0, model.scale, np.inf)
-        found = [each for _, each in posteriors(model, table)]
-        filled = np.where(holes, np.vstack([each.filled for each in found]), table)
-        target = (target - target.mean()) / target.std()
-        points = (filled - model.location) / unit
-        weights, explained = _ridge(points, target)
-        open_weights = holes * weights
-        latent = open_weights @ model.loadings.T
-        spread = np.vstack([each.covariance for each in found])
-        lost = np.einsum("na,nab,nb->n", latent, spread, latent) + open_weights**2 @ model.noise
-        # All of it is lost if the reward depends on hidden entries themselves, less if on what they
-        # share with seen ones: errors of rows that lose more show how much.
-        squares, apart = (target - points @ weights) ** 2, lost - lost.mean()
-        real = np.clip(squares @ apart / max(float(apart @ apart), 1e-300), 0.0, 1.0)
-        some = np.linspace(0, len(rows) - 1, min(len(rows), _MEASURED_ROWS)).astype(np.int64)
+        inferred = np.vstack([found.filled for _, found in posteriors(model, table)])
+        points = (np.where(holes, inferred, table) - model.location) / unit
+        ridges = np.geomspace(1e-3, 1e3, 13) * len(rows)
+        fit = RidgeCV(ridges).fit(points, (target - target.mean()) / target.std())
+        some = evenly_spaced(len(rows), _MEASURED_ROWS)
         moves = np.array(
             [
-                moved_by_seeing(hides, model.loadings, model.noise, weights, self.features)
+                moved_by_seeing(hides, model.loadings, model.noise, fit.coef_, self.features)
                 for hides in holes[some] & (model.scale > 0.0)
             ]
         )
@@ -454,7 +417,7 @@ class Inspector:
             for name, total, count in zip(self.names, moves.sum(axis=0), counts, strict=True)
             if count
         }
-        return worth, explained, min(1.0, explained + float(real * lost.mean()))
+        return worth, max(0.0, 1.0 + float(fit.best_score_))
 
     # Sentences
 
@@ -477,20 +440,6 @@ class Inspector:
         listed = "; ".join(" and ".join(names) for names in groups if len(names) > 1)
         return f"In the same rows: {listed}." if listed else "No two columns are missing together."
 
-    def _inferred_text(self, inferred: dict[str, float]) -> str:
-        holes = [name for name, hides in zip(self.names, self.hidden.T, strict=True) if hides.any()]
-        if not holes:
-            return "There is nothing to infer: no column has missing values."
-        known = sorted((name for name in holes if name in inferred), key=lambda n: -inferred[n])
-        if not known:
-            return "Columns with missing values show too few entries to tell."
-        n_well = sum(inferred[name] >= 0.5 for name in known)
-        best, worst = (f"{name} ({percent(inferred[name])})" for name in (known[0], known[-1]))
-        return (
-            f"The rest of the row explains more than half of the variance of {n_well} of "
-            f"{len(known)} columns with missing values. Best: {best}; worst: {worst}."
-        )
-
     def _policy_text(self, error: float, depends: bool) -> str:
         if not self.hidden.any():
             return f"Nothing is missing: AmbientOful(dim={self.table.shape[1]}) is enough."
@@ -505,21 +454,6 @@ class Inspector:
             f'Imputed(imputer="mean").{more}'
         )
 
-    def _reward_text(self, explained: float | None, possible: float) -> str:
-        if explained is None:
-            return "Name the column of rewards (reward=…) to see what to expect."
-        if explained < 0.01:
-            return (
-                "Expect little: the columns explain less than 1 % of the reward's variance, so "
-                "only item ids can help."
-            )
-        more = (
-            f"; without missing values it would be about {percent(possible)}"
-            if self.hidden.any()
-            else ""
-        )
-        return f"Expect the columns to explain {percent(explained)} of the reward's variance{more}."
-
 
 def _read(
     columns: Mapping[str, Any],
@@ -532,7 +466,7 @@ def _read(
         try:
             column = read_cells(name, cells, isinstance(cells, Declared))
             if isinstance(column, list) and not isinstance(column, Declared):
-                column = parsed(column)
+                check_words(name, column)
         except InvalidTableError as error:
             reason = str(error).partition("must ")[2].partition(",")[0]
             kinds[name], shares[name] = f"left out: must {reason}", None
@@ -568,18 +502,6 @@ def _shuffled(ranks: FloatArray, seen: BoolArray, random: np.random.Generator) -
     return shuffled
 
 
-def _ridge(points: FloatArray, target: FloatArray) -> tuple[FloatArray, float]:
-    """Return ridge weights and the explained share of the variance, by cross-validation."""
-    left, sizes, right = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
-    inner, best = left.T @ target, (np.inf, np.zeros(len(sizes)))
-    for ridge in np.geomspace(1e-3, 1e3, 13) * len(points):
-        shrink = sizes**2 / (sizes**2 + ridge)
-        free = 1.0 - shrink.sum() / len(points)  # generalised cross-validation
-        rest = (target @ target - ((2.0 - shrink) * shrink * inner**2).sum()) / len(points)
-        best = min(best, (rest / free**2, sizes / (sizes**2 + ridge) * inner), key=lambda e: e[0])
-    return right.T @ best[1], max(0.0, 1.0 - float(best[0]))
-
-
 def _rank_text(rank: int, error: float) -> str:
     if rank == 0 or error >= _LOWER:
         return "No: the columns hardly predict each other, and filling with means is as good."
@@ -591,7 +513,7 @@ def _rank_text(rank: int, error: float) -> str:
     )
 
 
-def _random_text(dependent: list[Dependence], has_holes: bool) -> str:
+def _random_text(dependent: list[str], has_holes: bool) -> str:
     if not has_holes:
         return "Nothing is missing."
     ending = (
@@ -603,16 +525,8 @@ def _random_text(dependent: list[Dependence], has_holes: bool) -> str:
             "No sign against it: no column is missing more often where another one is high or low."
             + ending
         )
-    listed = "; ".join(
-        f"{each.column} is missing in {percent(each.there)} of the rows where {each.where}, and in "
-        f"{percent(each.elsewhere)} of the others"
-        for each in dependent[:3]
-    )
     more = f" ({len(dependent) - 3} more)" if len(dependent) > 3 else ""
-    causes = list(dict.fromkeys(each.on for each in dependent))
-    used = f"{causes[0]} is one of" if len(causes) == 1 else f"{' and '.join(causes)} are among"
-    valid = f" Imputation remains valid if {used} the columns it uses."
-    return f"No: {listed}{more}.{valid}{ending}"
+    return f"No: {'; '.join(dependent[:3])}{more}.{ending}"
 
 
 def _worth_text(worth: dict[str, float]) -> str:
@@ -624,3 +538,14 @@ def _worth_text(worth: dict[str, float]) -> str:
         f"Above all {listed}: how far the predicted reward moves when the entry is measured, as a "
         "share of the reward's deviation, per unit of cost."
     )
+
+
+def _reward_text(explained: float | None) -> str:
+    if explained is None:
+        return "Name the column of rewards (reward=…) to see what to expect."
+    if explained < 0.01:
+        return (
+            "Expect little: the columns explain less than 1 % of the reward's variance, so only "
+            "item ids can help."
+        )
+    return f"Expect the columns to explain {percent(explained)} of the reward's variance."

@@ -66,8 +66,8 @@ class Log(NamedTuple):
         All that was ever offered: ids, or dicts with features.
     items : list
         The id of each option.
-    members, starts : ndarray of int
-        Different sets of options, one after the other: set i is `members[starts[i]:starts[i + 1]]`.
+    sets : list of ndarray of int
+        The different sets of options that were offered.
     offered, chosen : ndarray of int, shape (n,)
         The set of each decision, and the chosen option.
     propensity, reward : ndarray, shape (n,)
@@ -82,8 +82,7 @@ class Log(NamedTuple):
 
     options: list[Option]
     items: list[Item]
-    members: IntArray
-    starts: IntArray
+    sets: list[IntArray]
     offered: IntArray
     chosen: IntArray
     propensity: FloatArray
@@ -98,14 +97,13 @@ class Log(NamedTuple):
 
     def parts(self) -> Iterator[Part]:
         """Yield all decisions, part by part, so that memory is bounded."""
-        sizes = np.diff(self.starts)[self.offered]
+        sizes = np.array([len(each) for each in self.sets])[self.offered]
         n, step = len(self), max(1, _MOST_PAIRS * len(self) // int(sizes.sum()))
         for first in range(0, n, step):
             rows = np.arange(first, min(first + step, n))
             starts = np.cumsum(sizes[rows]) - sizes[rows]
             row = np.repeat(np.arange(len(rows)), sizes[rows])
-            places = np.arange(len(row)) + (self.starts[self.offered[rows]] - starts)[row]
-            option = self.members[places]
+            option = np.concatenate([self.sets[at] for at in self.offered[rows]])
             is_chosen = option == self.chosen[rows][row]
             yield Part(rows, self.contexts(rows), starts, row, option, is_chosen)
 
@@ -113,7 +111,7 @@ class Log(NamedTuple):
         """Return the contexts of decisions as numbers, shape (n, context_dim)."""
         if self.context is None:
             return None
-        columns = [cells_of(column, rows) for column in self.context.values()]
+        columns = [cells_of(column, rows) for column in self.context.columns]
         some = Rows(rows.tolist(), self.context.names, columns)
         return self.encoder.encode(some, dim=1).slate._table
 
@@ -122,7 +120,7 @@ class Log(NamedTuple):
         if self.context is None:
             yield from ({} for _ in rows)
             return
-        columns = [cells_of(column, rows) for column in self.context.values()]
+        columns = [cells_of(column, rows) for column in self.context.columns]
         for cells in zip(*map(listed, columns), strict=True):
             seen = (None if cell != cell else cell for cell in cells)
             yield dict(zip(self.context.names, seen, strict=True))
@@ -180,7 +178,7 @@ def read(
     some = None if is_known.all() else kept
     offers = None if offered is None else cells_of(known[offered], some)
     items = Reader(id=item, unique=False).read({item: cells_of(known[item], some)}).items
-    sets = _sets(items, item, offers, kept.tolist())
+    sets = _always_all(items) if offers is None else _sets(items, item, offers, kept.tolist())
     rows = _contexts({name: cells_of(known[name], some) for name in names})
     encoder = Encoder() if rows is None else Encoder()._grown(rows)[0]
     n_without = int((place == 0.0).sum()) - len(kept)
@@ -299,20 +297,25 @@ def _contexts(columns: dict[str, Any]) -> Rows | None:
     return Reader().read_contexts(columns)
 
 
-def _sets(
-    items: list[Item], name: str, offered: Any, rows: list[int]
-) -> tuple[list[Option], list[Item], IntArray, IntArray, IntArray, IntArray]:
-    """Return options, their items, members, starts, offered and chosen, as in `Log`."""
-    places: dict[Any, int] = {}
-    if offered is None:  # everything, always
-        chosen = [places.setdefault(item, len(places)) for item in items]
-        n, known = len(places), list(places)
-        none = np.zeros(len(items), dtype=np.intp)
-        return [*known], known, np.arange(n), _ints([0, n]), none, _ints(chosen)
+Sets = tuple[list[Option], list[Item], list[IntArray], IntArray, IntArray]
+"""Options, their items, sets, and for each decision its set and the chosen option, as in `Log`."""
+
+
+def _always_all(items: list[Item]) -> Sets:
+    """Return the sets of a log in which every item was always offered."""
+    known = list(dict.fromkeys(items))
+    places = {item: place for place, item in enumerate(known)}
+    chosen = np.array([places[item] for item in items])
+    return [*known], known, [np.arange(len(known))], np.zeros_like(chosen), chosen
+
+
+def _sets(items: list[Item], name: str, offered: Any, rows: list[int]) -> Sets:
+    """Return the sets of a log that says what was offered; equal ones are found once."""
     options: list[Option] = []
     ids: list[Item] = []
-    sets: dict[tuple[Any, ...], tuple[int, dict[Item, int]]] = {}
-    members, ends, which, chosen = [], [0], [], []
+    places: dict[Any, int] = {}  # of options
+    sets: dict[tuple[Any, ...], tuple[int, dict[Item, int]]] = {}  # number, and places of items
+    numbers, chosen = [], []
     for row, item, cell in zip(rows, items, offered, strict=True):
         given = _offers(cell, row, name)
         keys = tuple([tuple(e.items()) if isinstance(e, Mapping) else e for e in given])
@@ -325,23 +328,21 @@ def _sets(
         if is_new:
             for key, option in zip(keys, given, strict=True):
                 if key not in places:
-                    places[key] = len(places)
+                    places[key] = len(options)
                     options.append(option)
                     ids.append(option[name] if isinstance(option, Mapping) else option)
-            found = [places[key] for key in keys]
-            sets[keys] = len(sets), {ids[place]: place for place in found}
-            if len(sets[keys][1]) < len(found):
+            sets[keys] = len(sets), {ids[places[key]]: places[key] for key in keys}
+            if len(sets[keys][1]) < len(keys):
                 raise InvalidTableError(f"row {row} offers an item twice: {given!r:.60}")
-            members += found
-            ends.append(len(members))
-        at, place_of = sets[keys]
+        number, place_of = sets[keys]
         if item not in place_of:
             raise InvalidTableError(
                 f"row {row} chose {item!r}, which is not among the offered {list(place_of)[:10]}"
             )
-        which.append(at)
+        numbers.append(number)
         chosen.append(place_of[item])
-    return options, ids, _ints(members), _ints(ends), _ints(which), _ints(chosen)
+    members = [np.array(list(place_of.values())) for _, place_of in sets.values()]
+    return options, ids, members, np.array(numbers), np.array(chosen)
 
 
 def _offers(cell: Any, row: int, name: str) -> list[Any]:
@@ -361,7 +362,3 @@ def _offers(cell: Any, row: int, name: str) -> list[Any]:
                 f"row {row} must offer items, or dicts with an item {name!r}, got {option!r:.60}"
             )
     return list(given)
-
-
-def _ints(values: list[int]) -> IntArray:
-    return np.array(values, dtype=np.intp)

@@ -1,9 +1,8 @@
 """Tables in any form, also in files, as columns by name."""
 
-import csv
 import os
-import random
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,22 +10,16 @@ from typing import Any
 import numpy as np
 
 from halfseen.errors import InvalidTableError
-from halfseen.frames.reading import Declared, Labels, frame_of, named_columns, nw
+from halfseen.frames.reading import Declared, frame_of, named_columns, nw
 from halfseen.lazy import from_extra
-from halfseen.values import FloatArray
-
-FORMS = (
-    "a data frame (pandas, polars, pyarrow), a list of dicts, a dict of columns, an array (n_rows, "
-    "n_columns), or a path"
-)
 
 _BLOCK = 10_000  # rows of nested cells that are read at once
-_MOST_DIGITS = 15  # of a whole number that is surely exact as a double
-_MISSING = frozenset(("", "na", "nan", "null", "none", "n/a"))
 
 
-def columns_of(table: Any) -> dict[str, Any]:
+def columns_of(table: Any, *, progress: bool = False) -> dict[str, Any]:
     """Return the columns of a table by name, as `cells_of` takes them.
+
+    With `progress`, a bar shows how much of a CSV file is read.
 
     Raises
     ------
@@ -39,15 +32,14 @@ def columns_of(table: Any) -> dict[str, Any]:
     {'price': [3.0, None], 'colour': [None, 'red']}
     """
     if isinstance(table, str | os.PathLike):
-        path = Path(table)
-        table = _read_parquet(path) if is_parquet(path) else read_csv(path)[0]
+        table = _read_file(Path(table), progress)
     if isinstance(table, np.ndarray) and table.ndim == 2:
-        table = {f"column {at}": column for at, column in enumerate(table.T)}
+        table = {str(at): column for at, column in enumerate(table.T)}
     if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
         table = {name: [row.get(name) for row in table] for name in dict.fromkeys(chain(*table))}
     if isinstance(table, Mapping):
         return named_columns(table.items())
-    frame = frame_of(table, FORMS)
+    frame = frame_of(table)
     return named_columns((name, frame.get_column(name)) for name in frame.columns)
 
 
@@ -73,76 +65,32 @@ def _blocks(series: Any) -> Iterator[Any]:
         yield from series[first : first + _BLOCK].to_list()
 
 
-def is_parquet(path: Path) -> bool:
-    """Return whether a file is Parquet, by its first bytes."""
+def _read_file(path: Path, progress: bool) -> Any:
+    """Return a frame from Parquet, or from a CSV file whose first line shows what separates cells.
+
+    The first bytes of a file say which of them it is.
+    """
     with path.open("rb") as file:
-        return file.read(4) == b"PAR1"
-
-
-def _read_parquet(path: Path) -> Any:
-    with from_extra("parquet"):
-        from pyarrow.parquet import read_table
+        first = file.readline()
+    if first.startswith(b"PAR1"):
+        with from_extra("parquet"):
+            from pyarrow.parquet import read_table
+        try:
+            return read_table(path)
+        except ValueError as error:  # of pyarrow
+            raise InvalidTableError(f"{path} cannot be read as Parquet: {error}") from None
+    with from_extra("paper"):
+        import pandas as pd
+        from rich.progress import open as opened
     try:
-        return read_table(path)
-    except ValueError as error:  # of pyarrow
-        raise InvalidTableError(f"{path} cannot be read as Parquet: {error}") from None
-
-
-def read_csv(
-    path: Path, most: int | None = None, *, progress: bool = False
-) -> tuple[dict[str, FloatArray | Labels], int]:
-    """Return the columns of a CSV file, and its number of rows.
-
-    Of more than `most` rows a uniform sample is kept, so that memory does not grow with the file.
-    The first line says whether commas, semicolons, tabs or bars separate the cells.
-    """
-    opened: Any = open
-    if progress:
-        with from_extra("paper"):
-            from rich.progress import open as opened
-    how = {"description": "reading", "transient": True} if progress else {}
-    try:
-        with opened(path, encoding="utf-8-sig", newline="", **how) as lines:
-            return _sampled(lines, most)
-    except (ValueError, csv.Error) as error:
+        separator = max(",;\t|", key=first.decode("utf-8-sig").count)
+        names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str).iloc[0].fillna("")
+        with (
+            opened(path, "rb", description="reading", transient=True, disable=not progress) as file,
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # of more cells than names
+            frame = pd.read_csv(file, sep=separator, index_col=False, low_memory=False)
+    except (ValueError, pd.errors.ParserWarning) as error:  # pandas' own errors are ValueErrors
         raise InvalidTableError(f"{path} cannot be read as CSV: {error}") from None
-
-
-def _sampled(lines: Iterator[str], most: int | None) -> tuple[dict[str, FloatArray | Labels], int]:
-    head = next(lines, "")
-    delimiter = max(",;\t|", key=head.count)
-    names = next(csv.reader([head], delimiter=delimiter), [])
-    draw, n = random.Random(0), 0  # noqa: S311 (a sample, no secret)
-    kept: list[list[str]] = []
-    for cells in csv.reader(lines, delimiter=delimiter):
-        if not cells:
-            continue
-        if len(cells) != len(names):
-            raise ValueError(
-                f"row {n} has {len(cells)} cells, and the first line {len(names)} names"
-            )
-        n += 1
-        if most is None or n <= most:
-            kept.append(cells)
-        elif (place := draw.randrange(n)) < most:
-            kept[place] = cells
-    columns = zip(*kept, strict=True) if kept else [()] * len(names)
-    return named_columns(zip(names, map(parsed, columns), strict=True)), n
-
-
-def parsed(cells: Iterable[str | None]) -> FloatArray | Labels:
-    """Return numbers if all seen cells are, else strings.
-
-    Names such as "1_2", and whole numbers too long for a double, remain strings.
-
-    >>> parsed(["1.5", "", "NA"]), parsed(["red", " "]), parsed(["1_2"])
-    (array([1.5, nan, nan]), ['red', None], ['1_2'])
-    """
-    words = [(cell or "").strip() for cell in cells]
-    seen = [None if word.lower() in _MISSING else word for word in words]
-    if any("_" in word or (len(word) > _MOST_DIGITS and word.isdigit()) for word in words):
-        return seen
-    try:
-        return np.array([np.nan if cell is None else float(cell) for cell in seen])
-    except ValueError:
-        return seen
+    return frame.set_axis(names, axis=1)  # pandas calls the second "a" of two "a.1"

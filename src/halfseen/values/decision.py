@@ -1,7 +1,6 @@
 """Decision: what was chosen and why, with all that is needed to learn its reward; and rewards."""
 
 import html
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
@@ -345,10 +344,6 @@ class Decision:
             "probabilities": self.probabilities.tolist(),
         }
 
-    def to_json(self) -> str:
-        """Return the decision as one line of JSON; floats come back with the same bits."""
-        return json.dumps(self.to_dict(), allow_nan=False)
-
     @classmethod
     def from_dict(cls, plain: Any) -> "Decision":
         """Build the decision of a policy from what `to_dict` returned.
@@ -374,15 +369,6 @@ class Decision:
         except RecursionError:
             raise InvalidInputError("not a decision: inner policies are nested too deep") from None
         return cls(policy, arm, note, np.array(parts), law)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Decision":
-        """Build a decision from what `to_json` returned."""
-        try:
-            plain = json.loads(text)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidInputError(f"not a decision: {error}") from None
-        return cls.from_dict(plain)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):

@@ -109,12 +109,11 @@ class Slate:
         """
         slate = options if type(options) is cls else cls(options)
         if context is not None or items is not None:
-            other = object.__new__(cls)
-            other._table = slate._table
-            other._context = slate._context if context is None else _checked_context(context)
-            n_arms = len(slate._table)
-            other._items = slate._items if items is None else _as_items(items, n_arms)
-            slate = other
+            slate = slate._with(
+                slate._table,
+                slate._context if context is None else _checked_context(context),
+                slate._items if items is None else _as_items(items, slate.n_arms),
+            )
         if dim is not None and slate._table.shape[1] != dim:
             raise InvalidSlateError(
                 f"a slate must have {dim} features per arm, got {slate._table.shape[1]}"
@@ -138,16 +137,21 @@ class Slate:
 
     def some(self, arms: Any) -> "Slate":
         """Return some of the arms, with the same context."""
-        other = object.__new__(Slate)
-        other._table, other._context = self._table[arms], self._context
-        other._items = None if self._items is None else self._items[arms]
-        return other
+        items = None if self._items is None else self._items[arms]
+        return self._with(self._table[arms], self._context, items)
 
     def without_context(self) -> "Slate":
         """Return the same arms without the context."""
-        other = object.__new__(Slate)
-        other._table, other._context, other._items = self._table, None, self._items
-        return other
+        return self._with(self._table, None, self._items)
+
+    @staticmethod
+    def _with(
+        table: FloatArray, context: FloatArray | None, items: NDArray[np.int64] | None
+    ) -> "Slate":
+        """Return a slate of parts that were checked before."""
+        slate = object.__new__(Slate)
+        slate._table, slate._context, slate._items = table, context, items
+        return slate
 
     @property
     def values(self) -> FloatArray:
@@ -172,23 +176,17 @@ class Slate:
     @property
     def n_arms(self) -> int:
         """Number of offered arms."""
-        n_arms: int = self._table.shape[0]
-        return n_arms
+        return len(self._table)
 
     @property
     def dim(self) -> int:
         """Number of features, seen or not."""
-        dim: int = self._table.shape[1]
-        return dim
+        return int(self._table.shape[1])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Slate):
             return NotImplemented
         return all(_equal(getattr(self, name), getattr(other, name)) for name in Slate.__slots__)
-
-    def __hash__(self) -> int:
-        # Adding zero makes −0.0 into 0.0, which it equals.
-        return hash(((self.values + 0.0).tobytes(), self.mask.tobytes()))
 
     def __repr__(self) -> str:
         more = "" if self._context is None else f", context_dim={len(self._context)}"
