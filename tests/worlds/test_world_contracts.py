@@ -56,7 +56,7 @@ EXAMPLES = {
     "by value": lambda folder: LowRankWorld(**SMALL, masks=ValueDependent(strength=2.0)),
     "table": lambda folder: table_of(12, folder, noise_scale=0.3),
     "masked table": lambda folder: table_of(
-        12, folder, noise_scale=0.3, observe_prob=0.5, masks="blocks", shuffle=True
+        12, folder, noise_scale=0.3, observe_prob=0.5, shuffle=True
     ),
     "digits": lambda folder: DigitsWorld(**SMALL),
     "hard": lambda folder: HardInstanceWorld(n_arms=4, horizon=12),
@@ -149,7 +149,7 @@ def test_memory_does_not_grow_with_the_rounds(name, folder):
     """A million rounds promised, 1,500 walked: neither size is held."""
     world = EXAMPLES[name](folder)
     if isinstance(world, TableWorld):
-        settings = {"noise_scale": 0.3, "observe_prob": world.observe_prob, "masks": world.masks}
+        settings = {"noise_scale": 0.3, "observe_prob": world.observe_prob}
         world = table_of(WALKED, folder, **settings)
         world.table()  # held in memory once, and not by the walk
     else:

@@ -19,7 +19,7 @@ from halfseen.errors import (
 )
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import policy_to_dict, restored
-from halfseen.values import LARGEST, Decision, FloatArray, Scores, Slate
+from halfseen.values import LARGEST, Decision, FloatArray, Scores
 
 P = TypeVar("P", bound=Policy)
 Factory = Callable[[], Policy]
