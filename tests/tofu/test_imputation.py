@@ -137,10 +137,9 @@ def test_too_few_seen_entries_do_not_identify_an_arm(rank):
         values = rng.normal(size=(4, 40))
         values[2, rng.permutation(40)[n_seen:]] = NAN
         for function in (coordinates, fill):
-            with pytest.raises(Unidentifiable) as refusal:
+            says = rf"arm 2 shows {n_seen} entr.* determine {rank} latent"
+            with pytest.raises(Unidentifiable, match=says):
                 function(basis, Slate(values))
-            error = refusal.value
-            assert (error.arm, error.n_seen, error.rank) == (2, n_seen, rank)
 
 
 @pytest.mark.parametrize("rank", [2, 3, 8, 20])
@@ -150,9 +149,8 @@ def test_enough_seen_entries_with_dependent_rows_do_not_identify_an_arm(rank):
     basis = with_dependent_rows(rng, 40, rank)
     values = rng.normal(size=(3, 40))
     values[1, rank:], values[2] = NAN, NAN
-    with pytest.raises(Unidentifiable) as refusal:
+    with pytest.raises(Unidentifiable, match=f"arm 1 shows {rank} entries"):
         coordinates(basis, Slate(values))
-    assert (refusal.value.arm, refusal.value.n_seen, refusal.value.rank) == (1, rank, rank)
 
 
 @pytest.mark.parametrize("ridge", [1e-6, 1e-8, 1e-10])

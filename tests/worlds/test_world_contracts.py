@@ -134,14 +134,8 @@ def test_a_setting_out_of_range_is_refused_by_name_and_value(name, value):
 
 
 def test_an_unknown_setting_is_refused_by_name():
-    with pytest.raises(InvalidSettingError, match="colour is not a setting of LowRankWorld"):
+    with pytest.raises(InvalidSettingError, match="colour is not a parameter of LowRankWorld"):
         world_from({"kind": "low-rank", "colour": "red"})
-
-
-def test_defaults_stay_out_of_the_plain_form():
-    assert LowRankWorld().to_dict() == {"kind": "low-rank"}
-    assert LowRankWorld(masks="bernoulli").to_dict() == {"kind": "low-rank"}
-    assert HardInstanceWorld().to_dict() == {"kind": "hard-instance"}
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - {"images", "documents"}))

@@ -14,7 +14,6 @@ from halfseen.state import Whole
 from halfseen.theory import Gaps, Problem, hard_instance_gaps
 from halfseen.values import Choice, FloatArray, Note, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
-from halfseen.worlds.masking import Bernoulli
 
 MASKINGS = ("oracle-augmented", "fully-masked")
 _N_DECISIONS = 4  # of the eight equally likely arms
@@ -123,7 +122,7 @@ class HardInstanceRealization:
         for _ in range(world.horizon):
             drawn = random.integers(len(self.catalogue), size=world.n_arms)
             arms = self.catalogue[drawn]
-            mask = Bernoulli().mask(random, arms, world.observe_prob)
+            mask = random.random(arms.shape) < world.observe_prob
             if augmented:
                 mask |= (drawn < _N_DECISIONS)[:, None]
             noise = world.noise_scale * random.standard_normal()

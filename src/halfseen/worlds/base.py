@@ -150,18 +150,18 @@ class World(Value, ABC):
         return {}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name of its kind and the settings that are not at their default.
+        """Return the name of its kind and its settings, as plain JSON types.
 
-        >>> from halfseen import LowRankWorld
-        >>> LowRankWorld(dim=12).to_dict()
-        {'kind': 'low-rank', 'dim': 12}
+        >>> from halfseen import LabelsWorld
+        >>> LabelsWorld(table="wine").to_dict()
+        {'kind': 'labels', 'table': 'wine', 'horizon': 2000, 'observe_prob': 1.0}
         """
         kinds = [kind for kind, world in _KINDS.items() if world is type(self)]
         if not kinds:
             raise InvalidSettingError(
                 f"world {type(self).__name__} has no name: put @register_world on its class"
             )
-        return {"kind": kinds[0], **super().to_dict()}
+        return {"kind": kinds[0], **self.settings()}
 
 
 W = TypeVar("W", bound=type[World])

@@ -13,7 +13,7 @@ from halfseen.linear.eigen import incoherence
 from halfseen.theory import Problem
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
-from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_param
+from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law
 
 LATENT_LAWS = ("gaussian", "uniform", "student")
 THETA_LAWS = ("random", "tail")
@@ -95,7 +95,12 @@ class LowRankWorld(World):
     latent: str = params.choice(default="gaussian", words=LATENT_LAWS)
     perturbation: float = params.real(default=0.0, low=0.0)
     change_round: int | None = params.integer(default=None, low=2)
-    masks: MaskLaw = mask_param()
+    masks: MaskLaw = params.custom(
+        default=Bernoulli(),
+        check=mask_law,
+        kind="MaskLaw, str or mapping",
+        plain=lambda law: law.to_dict(),
+    )
     context_dim: int | None = params.size(default=None)
 
     def validate(self) -> None:
@@ -185,7 +190,7 @@ class LowRankRealization:
             perturbation = random.standard_normal(arms.shape)
             if world.perturbation:
                 arms += world.feature_scale * world.perturbation * perturbation
-            mask = world.masks.mask(random, arms, world.observe_prob)
+            mask = world.masks.seen(random.random(arms.shape), arms, world.observe_prob)
             noise = world.noise_scale * random.standard_normal()
             slate = Slate(np.where(mask, arms, np.nan), context=next(contexts))
             yield Round(slate, arms @ self.theta, float(noise), arms)
