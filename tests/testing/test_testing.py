@@ -53,12 +53,6 @@ class Steps(Policy):
         self.weights = self.weights + self.step * error * arm / (1.0 + arm @ arm)
 
 
-class ScoresOneArm(Steps):
-    def decide(self, slate):
-        arm, parts, *_ = super().decide(slate)
-        return Choice(arm, parts[:, :1])
-
-
 class PlaysTheWorst(Steps):
     def decide(self, slate):
         choice = super().decide(slate)
@@ -133,13 +127,6 @@ class KeepsAll(Steps):
         self.rewards = (*self.rewards, reward)
 
 
-class RemembersItsScores(Steps):
-    def _appraise(self, slate):
-        parts = super()._appraise(slate)
-        self.weights += 1.0
-        return parts
-
-
 class LearnsWhatItExpects(Steps):
     def _expect(self, note):
         self.update(note, 1.0)
@@ -199,13 +186,11 @@ FAULTY_POLICIES = {
     "a_context_is_never_dropped": DropsAContext,
     "no_context_is_a_hidden_one": MissesTheContext,
     "growing_contexts_equal_having_known_all_features": ForgetsWhenContextsGrow,
-    "scores_are_given_without_any_change": RemembersItsScores,
     "expecting_a_reward_changes_no_estimate": LearnsWhatItExpects,
     "a_log_may_come_in_any_parts": LearnsTheStartOfALog,
     "growing_equals_having_known_all_features": ForgetsWhenItGrows,
-    "every_arm_has_a_finite_score": ScoresOneArm,
     "the_best_score_is_chosen": PlaysTheWorst,
-    "probabilities_add_up": StatesNoLaw,
+    "every_arm_has_a_score_and_a_probability": StatesNoLaw,
     "permuting_arms_permutes_the_choice": LooksAtPositions,
     "an_arm_with_nothing_seen_is_legal": AveragesWhatIsSeen,
     "scores_stay_finite_at_the_limits": StepsTooFar,

@@ -28,7 +28,6 @@ _DIM = 6  # for a policy that takes its dimension from the first slate
 _CONTEXT_DIM = 4
 _N_NEW = 2
 _TOLERANCE = 1e-6
-_MOMENTS = (0, 3, 5, 8)  # before the first round, early, and later
 
 FEW = (4, 1, 7, 3, 5, 2, 6, 8)
 """Numbers of arms in successive rounds."""
@@ -166,17 +165,6 @@ def state_bytes(policy: Policy) -> bytes:
     return archive.to_bytes(policy_to_dict(policy))
 
 
-def state_size(node: Any) -> int:
-    """Return the memory that a state takes, in bytes: arrays and everything else as text."""
-    if isinstance(node, np.ndarray):
-        return node.nbytes
-    if isinstance(node, dict):
-        return sum(len(name) + state_size(child) for name, child in node.items())
-    if isinstance(node, list | tuple):
-        return sum(state_size(child) for child in node)
-    return len(str(node))
-
-
 def copy_of(policy: P) -> P:
     """Return a saved and loaded copy of a policy."""
     return restored(type(policy), archive.from_bytes(state_bytes(policy)))
@@ -190,14 +178,17 @@ def expect_same(decision: Decision, expected: Decision, where: str) -> None:
 
 
 def expect_scores(decision: Decision, n_arms: int) -> None:
-    """Raise an AssertionError unless every arm has a finite score, estimate + width."""
+    """Raise an AssertionError unless every arm has a finite score and a probability."""
     scores, estimates, widths = parts = decision.scores, decision.estimates, decision.widths
-    where = f"round {decision.round}"
-    for part in parts:
+    where, law = f"round {decision.round}", decision.probabilities
+    for part in (*parts, law):
         expect(part.shape == (n_arms,), f"{where}: {part.shape[0]} scores for {n_arms} arms")
         if not np.isfinite(part).all():  # the message takes longer than the check
             raise AssertionError(f"{where}: a score is not finite: {part}")
     expect(np.array_equal(scores, estimates + widths), f"{where}: score ≠ estimate + width")
+    adds_up = law.min() >= 0.0 and abs(law.sum() - 1.0) <= 1e-9
+    expect(adds_up, f"{where}: probabilities do not add up to 1")
+    expect(decision.probability == law[decision.arm] > 0.0, f"{where}: an impossible choice")
 
 
 # All contracts together
@@ -288,10 +279,11 @@ def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
 
 
 @Check
-def every_arm_has_a_finite_score(factory: Factory) -> None:
-    """The choice is one of the arms, each of which has a finite score, estimate + width."""
+def every_arm_has_a_score_and_a_probability(factory: Factory) -> None:
+    """Scores are finite, probabilities add up, and the choice is an arm that was possible."""
     policy = factory()
     for table, rewards in offers(34, policy, sizes=_WIDE):
+        expect(np.isfinite(policy.score(table)).all(), "`score` is not finite")
         decision = policy.choose(table)
         expect(0 <= decision.arm < len(table), f"arm {decision.arm} of {len(table)} was chosen")
         expect_scores(decision, len(table))
@@ -308,18 +300,6 @@ def the_best_score_is_chosen(factory: Factory) -> None:
             decision.scores[decision.arm] == decision.scores[best] or decision.probability < 1.0,
             f"round {decision.round}: arm {decision.arm} was chosen, arm {best} has a better score",
         )
-
-
-@Check
-def probabilities_add_up(factory: Factory) -> None:
-    """Each decision has a probability per arm; they add up, and the chosen one's is not 0."""
-    policy = factory()
-    for decision in walk(policy, offers(30, policy)):
-        law, n_arms = decision.probabilities, len(decision.scores)
-        expect(law.shape == (n_arms,), f"probabilities have shape {law.shape} for {n_arms} arms")
-        adds_up = bool((law >= 0.0).all()) and abs(law.sum() - 1.0) <= 1e-9
-        expect(adds_up, f"round {decision.round}: probabilities {law} do not add up to 1")
-        expect(decision.probability == law[decision.arm] > 0.0, "the chosen arm was impossible")
 
 
 @Check
@@ -396,6 +376,7 @@ def hooks_replace_and_do_not_edit(factory: Factory) -> None:
         calls: dict[str, Callable[[], object]] = {
             "decide": partial(policy.choose, table),
             "_observe": partial(policy.absorb, table),
+            "_appraise": partial(policy.score, table),
         }
         if decisions:
             calls["update"] = partial(policy.learn, decisions[-1], 0.5)
@@ -422,7 +403,7 @@ def memory_is_bounded(factory: Factory) -> None:
         sizes = []
         for index in range(n_rounds):
             walk(policy, [rounds[index % 4]])
-            sizes.append(state_size(policy_to_dict(policy)))
+            sizes.append(len(state_bytes(policy)))
         return max(sizes[-8:])
 
     early, late = largest(32), largest(64)
@@ -431,22 +412,7 @@ def memory_is_bounded(factory: Factory) -> None:
     expect(late < early + room, f"{early} bytes after 32 rounds, {late} after 96")
 
 
-# Scores without a choice, logs, and features that enter later
-
-
-@Check
-def scores_are_given_without_any_change(factory: Factory) -> None:
-    """`score` returns a finite estimate and width per arm and changes nothing."""
-    policy = factory()
-    rounds = offers(12, policy)
-    for n_rounds in (0, 4, 8):
-        walk(policy, rounds[n_rounds : n_rounds + 4])
-        before = state_bytes(policy)
-        for table, _ in rounds[:3]:
-            estimates, widths = policy.score(table)
-            expect(estimates.shape == widths.shape == (len(table),), "one score per arm")
-            expect(np.isfinite([estimates, widths]).all(), "a score is not finite")
-        expect(state_bytes(policy) == before, "score changed the policy")
+# Rewards that wait, logs, and features that enter later
 
 
 @Check
@@ -606,7 +572,7 @@ def _failing_at_its_end(policy: Policy, hook: str) -> Iterator[None]:
 
 def _moments(factory: Factory) -> Iterator[tuple[Policy, list[Decision], bytes]]:
     """Yield a policy at several times, its last two decisions, not yet learned, and its bytes."""
-    for n_rounds in _MOMENTS:
+    for n_rounds in (0, 3, 8):
         policy = factory()
         rounds = offers(n_rounds, policy, sizes=(4,))
         walk(policy, rounds[:-2])
