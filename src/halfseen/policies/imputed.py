@@ -136,7 +136,7 @@ class ViewedPolicy(Policy):
         self._inner._check_note(note.inner)
 
 
-IMPUTERS = ("zero", "mean", "knn", "iterative")
+IMPUTERS = ("zero", "mean", "iterative")
 
 # Errors that overflow inside an imputer can raise.
 _FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError)
@@ -149,8 +149,6 @@ def fresh_imputer(name: str, seed: int = 0) -> Any:
         from sklearn.experimental import enable_iterative_imputer
 
     assert enable_iterative_imputer  # importing it adds IterativeImputer to sklearn.impute
-    if name == "knn":
-        return impute.KNNImputer(keep_empty_features=True)
     if name == "iterative":
         # Each iteration goes through all features: about 15 ms per choice with 30 features
         # (measured). In the main study at p = .3 the regrets of seeds 0 and 1 were 24.9 and 18.1
@@ -258,8 +256,8 @@ class Imputed(Exploring, ViewedPolicy):
     imputer: str = choice(
         default="mean",
         words=IMPUTERS,
-        doc="""`SimpleImputer` with zeros or means, `KNNImputer`, or `IterativeImputer` with 2
-    iterations, of scikit-learn.""",
+        doc="""`SimpleImputer` with zeros or means, or `IterativeImputer` with 2 iterations, of
+    scikit-learn.""",
     )
     first_fit: int = integer(
         default=10, low=1, high=checks.LARGEST_HORIZON, doc="Rounds before the first fit."

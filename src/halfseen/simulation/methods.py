@@ -210,8 +210,6 @@ METHODS: Mapping[str, Method] = {
     "two-phase": Method(policy="TwoPhase", settings={"split": "balanced"}),
     "uniform": Method(policy="Uniform"),
     "impute-mean": Method(policy="Imputed", settings={"imputer": "mean"}),
-    "impute-knn": Method(policy="Imputed", settings={"imputer": "knn"}),
-    "impute-iterative": Method(policy="Imputed", settings={"imputer": "iterative"}),
     "scaled-zero": Method(policy="Standardized", settings={"imputer": "zero"}),
     "scaled-mean": Method(policy="Standardized", settings={"imputer": "mean"}),
     "scaled-indicators": Method(

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-class Columns(NamedTuple):
-    """Names of the columns of a table that are no features.
-
-    With `items`, the column of arms has ids of items that come back.
-    """
-
-    round: str
-    arm: str
-    mean: str
-    reward: str
-    context: tuple[str, ...] = ()
-    items: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Recorded:
     """All offered arms of all rounds, one row per arm.
@@ -84,7 +70,7 @@ MAX_LEVELS = 50
 
 
 @lru_cache(maxsize=4)
-def _load(path: Path, stamp: tuple[int, int], columns: Columns) -> Recorded:
+def _load(path: Path, stamp: tuple[int, int], world: "TableWorld") -> Recorded:
     """Return the table of a CSV file, which is read once as long as its stamp does not change.
 
     A column of strings alone is a category, one feature per string. A string among numbers is an
@@ -95,12 +81,12 @@ def _load(path: Path, stamp: tuple[int, int], columns: Columns) -> Recorded:
     InvalidInputError
         Names the line and the column, the value got, and the remedy.
     """
-    file = _File(path, _frame(path))
-    paid = file.paid_column(columns)
-    rounds = file.numbers(columns.round, "whole numbers", lambda x: (x % 1 == 0) & (abs(x) < 2**53))
+    file = _File(world, _frame(path))
+    round_column, paid = world.round_column, file.paid_column()
+    rounds = file.numbers(round_column, "whole numbers", lambda x: (x % 1 == 0) & (abs(x) < 2**53))
     payoffs = file.numbers(paid, "finite numbers for every arm", lambda x: abs(x) <= LARGEST)
-    file.check_twins(columns)
-    others = {columns.round, columns.arm, columns.mean, columns.reward, CHOSEN, *columns.context}
+    file.check_twins()
+    others = {round_column, paid, world.arm_column, CHOSEN, *world.context_columns}
     values, names = file.features([name for name in file.frame.columns if name not in others])
     if not names:
         raise InvalidInputError(f"{path} has no features: all its columns have another use")
@@ -120,11 +106,11 @@ def _load(path: Path, stamp: tuple[int, int], columns: Columns) -> Recorded:
         values=values[order],
         payoffs=payoffs[order],
         starts=starts,
-        noisy=paid == columns.reward,
+        noisy=paid == world.reward_column,
         names=names,
         shares=shares,
-        context=file.context(columns)[order[starts[:-1]]] if columns.context else None,
-        items=file.items(columns)[order] if columns.items else None,
+        context=file.context()[order[starts[:-1]]] if world.context_columns else None,
+        items=file.items()[order] if world.items else None,
     )
 
 
@@ -153,24 +139,24 @@ def _frame(path: Path) -> "DataFrame":
 class _File(NamedTuple):
     """A table that is being read; the index of the frame counts lines below the first."""
 
-    path: Path
+    world: "TableWorld"
     frame: "DataFrame"
 
     def place(self, row: int) -> str:
         """Return where a row is in the file."""
-        return f"in line {self.frame.index[row] + 2} of {self.path}"
+        return f"in line {self.frame.index[row] + 2} of {self.world.path}"
 
-    def paid_column(self, columns: Columns) -> str:
+    def paid_column(self) -> str:
         """Return the column of means or rewards after checking that all named columns exist."""
-        names = [str(name) for name in self.frame.columns]
-        for name in (columns.round, *columns.context, *([columns.arm] if columns.items else [])):
+        world, names = self.world, [str(name) for name in self.frame.columns]
+        for name in (world.round_column, *world.context_columns, *[world.arm_column] * world.items):
             if name not in names:
-                raise InvalidSettingError(f"{self.path} has no column {name!r}, only {names}")
-        paid = [name for name in (columns.mean, columns.reward) if name in names]
+                raise InvalidSettingError(f"{world.path} has no column {name!r}, only {names}")
+        paid = [name for name in (world.mean_column, world.reward_column) if name in names]
         if len(paid) != 1:
             raise InvalidInputError(
-                f"{self.path} must have one of the columns {columns.mean!r} and "
-                f"{columns.reward!r}, got {paid or names}: rename or remove columns, or set "
+                f"{world.path} must have one of the columns {world.mean_column!r} and "
+                f"{world.reward_column!r}, got {paid or names}: rename or remove columns, or set "
                 "mean_column, reward_column"
             )
         return paid[0]
@@ -206,39 +192,39 @@ class _File(NamedTuple):
             return {name: self.numbers(name, want, lambda x: ~(abs(x) > LARGEST))}
         if len(levels) > MAX_LEVELS:
             raise InvalidInputError(
-                f"column {name!r} of {self.path} has {len(levels)} different strings, more than "
-                f"the {MAX_LEVELS} that a category may have: leave out the column"
+                f"column {name!r} of {self.world.path} has {len(levels)} different strings, more "
+                f"than the {MAX_LEVELS} that a category may have: leave out the column"
             )
         return {
             f"{name}={level}": np.where(column.isna(), np.nan, column == level) for level in levels
         }
 
-    def context(self, columns: Columns) -> FloatArray:
+    def context(self) -> FloatArray:
         """Return the context of each row."""
-        for name in columns.context:
-            changes = self.frame.groupby(columns.round)[name].nunique(dropna=False) > 1
+        for name in self.world.context_columns:
+            changes = self.frame.groupby(self.world.round_column)[name].nunique(dropna=False) > 1
             if changes.any():
                 raise InvalidInputError(
                     f"column {name!r} must have one value per round, because it is context, got "
-                    f"several in round {changes.idxmax()} of {self.path}: leave it out of the "
-                    "context"
+                    f"several in round {changes.idxmax()} of {self.world.path}: leave it out of "
+                    "the context"
                 )
-        return self.features(columns.context)[0]
+        return self.features(self.world.context_columns)[0]
 
-    def items(self, columns: Columns) -> NDArray[np.int64]:
+    def items(self) -> NDArray[np.int64]:
         """Return the item of each row, numbered in the order in which they appear."""
-        codes: NDArray[np.int64] = self.frame[columns.arm].factorize()[0].astype(np.int64)
+        codes: NDArray[np.int64] = self.frame[self.world.arm_column].factorize()[0].astype(np.int64)
         for row in np.flatnonzero(codes < 0).tolist():
-            raise InvalidInputError(f"column {columns.arm!r} is empty {self.place(row)}")
+            raise InvalidInputError(f"column {self.world.arm_column!r} is empty {self.place(row)}")
         return codes
 
-    def check_twins(self, columns: Columns) -> None:
+    def check_twins(self) -> None:
         """Raise an error if an arm is twice in a round."""
-        if columns.arm not in self.frame.columns:
+        if self.world.arm_column not in self.frame.columns:
             return
-        twins = self.frame.duplicated([columns.round, columns.arm]).to_numpy()
+        twins = self.frame.duplicated([self.world.round_column, self.world.arm_column]).to_numpy()
         for row in np.flatnonzero(twins).tolist():
-            arm, number = self.frame.iloc[row][[columns.arm, columns.round]]
+            arm, number = self.frame.iloc[row][[self.world.arm_column, self.world.round_column]]
             raise InvalidInputError(
                 f"arm {arm} is twice in round {number}, the second time {self.place(row)}"
             )
@@ -319,8 +305,7 @@ class TableWorld(World):
                 f"{self.path!r} does not exist (seen from {Path.cwd()})", name="path"
             )
         stamp = path.stat().st_mtime_ns, path.stat().st_size
-        names = (self.round_column, self.arm_column, self.mean_column, self.reward_column)
-        return _load(path, stamp, Columns(*names, self.context_columns, self.items))
+        return _load(path, stamp, self)
 
     def shares(self) -> dict[str, float]:
         """Return which features the table has, and the share of recorded entries of each."""
