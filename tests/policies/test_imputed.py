@@ -47,9 +47,9 @@ def test_fits_come_when_the_rounds_have_grown_by_the_factor(monkeypatch):
     fitted = []
 
     class Counting(imputed.Filler):
-        def __init__(self, imputer, rows):
+        def __init__(self, imputer, rows, seed):
             fitted.append(len(rows))
-            super().__init__(imputer, rows)
+            super().__init__(imputer, rows, seed)
 
     monkeypatch.setattr(imputed, "Filler", Counting)
     walk(small(max_rows=1000), few_arms(30))

@@ -85,7 +85,6 @@ def _load(path: Path, stamp: tuple[int, int], world: "TableWorld") -> Recorded:
     round_column, paid = world.round_column, file.paid_column()
     rounds = file.numbers(round_column, "whole numbers", lambda x: (x % 1 == 0) & (abs(x) < 2**53))
     payoffs = file.numbers(paid, "finite numbers for every arm", lambda x: abs(x) <= LARGEST)
-    file.check_twins()
     others = {round_column, paid, world.arm_column, CHOSEN, *world.context_columns}
     values, names = file.features([name for name in file.frame.columns if name not in others])
     if not names:
@@ -217,17 +216,6 @@ class _File(NamedTuple):
         for row in np.flatnonzero(codes < 0).tolist():
             raise InvalidInputError(f"column {self.world.arm_column!r} is empty {self.place(row)}")
         return codes
-
-    def check_twins(self) -> None:
-        """Raise an error if an arm is twice in a round."""
-        if self.world.arm_column not in self.frame.columns:
-            return
-        twins = self.frame.duplicated([self.world.round_column, self.world.arm_column]).to_numpy()
-        for row in np.flatnonzero(twins).tolist():
-            arm, number = self.frame.iloc[row][[self.world.arm_column, self.world.round_column]]
-            raise InvalidInputError(
-                f"arm {arm} is twice in round {number}, the second time {self.place(row)}"
-            )
 
 
 def _column_names(name: str, value: Any) -> tuple[str, ...]:
