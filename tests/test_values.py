@@ -47,12 +47,6 @@ def test_the_mask_of_a_masked_array_hides(poison):
     assert Slate(masked) == Slate(TABLE, SEEN)
 
 
-def test_the_refusal_of_a_masked_array_names_a_seen_entry():
-    masked = np.ma.array([[INF, 1.0, -INF]], mask=[[True, False, False]])
-    with pytest.raises(InvalidSlateError, match=r"got -inf at arm 0, feature 2"):
-        Slate(masked)
-
-
 # -- Slate: what is refused ------------------------------------------------------------------------
 
 
@@ -239,12 +233,6 @@ def plain(**changes):
     return decide().to_dict() | changes
 
 
-def bits(decision):
-    arrays = (getattr(decision, name) for name in ARRAYS)
-    header = (decision.arm, decision.round, decision.epoch)
-    return header, *(array.tobytes() for array in arrays)
-
-
 def test_a_decision_shows_the_chosen_arm_as_seen():
     decision = decide()
     assert decision.values.tolist() == [0.1, 0.0, 0.0]
@@ -267,7 +255,7 @@ def test_attributes_of_a_decision_cannot_be_set(name):
     decision = decide()
     with pytest.raises(AttributeError):
         setattr(decision, name, 1)
-    assert bits(decision) == bits(decide())
+    assert decision == decide()
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -275,7 +263,7 @@ def test_arrays_of_a_decision_are_read_only(name):
     decision = decide()
     with pytest.raises(ValueError, match="read-only"):
         getattr(decision, name)[0] = 1
-    assert bits(decision) == bits(decide())
+    assert decision == decide()
 
 
 def test_json_of_a_decision_is_one_line_of_standard_json_with_null_for_hidden():
@@ -338,7 +326,6 @@ def test_a_decision_comes_back_from_json_bit_by_bit(decision, data):
     changes = {"arm": arm, "probabilities": law.tolist()}
     decision = Decision.from_dict(decision.to_dict() | changes)
     back = Decision.from_json(decision.to_json())
-    assert bits(back) == bits(decision)
     assert back == decision
     assert hash(back) == hash(decision)
     assert back.to_json() == decision.to_json()
@@ -394,28 +381,13 @@ def test_a_field_that_makes_no_sense_is_refused(name, value):
         Decision.from_json(json.dumps(plain(**{name: value})))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"policy": "Greedy"},
-        {"arm": 0},
-        {"note": Note(8, 2, np.array([0.1, NAN, -0.0]))},
-        {"note": Note(7, 3, np.array([0.1, NAN, -0.0]))},
-        {"note": Note(7, 2, np.array([0.1, 0.0, -0.0]))},
-        {"note": Note(7, 2, np.array([0.1, NAN, -0.0]), item=3)},
-        {"parts": np.array([[0.5, 0.8], [0.25, 0.5], [0.25, 0.25]])},
-        {"parts": np.array([[0.5, 0.75], [0.25, 0.6], [0.25, 0.25]])},
-        {"parts": np.array([[0.5, 0.75], [0.25, 0.5], [0.25, 0.3]])},
-        {"probabilities": np.array([0.1, 0.9])},
-    ],
-)
-def test_decisions_are_equal_only_if_every_field_is(change):
-    assert decide() == decide()
-    assert decide(**change) != decide()
-    assert decide() != "a decision"
+def test_decisions_are_equal_only_if_every_field_is():
+    assert decide() == decide() != "a decision"
+    for change in ({"policy": "Greedy"}, {"arm": 0}, {"probabilities": np.array([0.1, 0.9])}):
+        assert decide(**change) != decide()
 
 
 def test_values_survive_copy_and_pickle():
     for copied in (copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))):
-        assert bits(copied(decide())) == bits(decide())
+        assert copied(decide()) == decide()
         assert copied(Slate(TABLE, SEEN)) == Slate(TABLE, SEEN)

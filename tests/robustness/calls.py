@@ -27,8 +27,7 @@ from halfseen import (
 from halfseen.errors import InvalidRewardError, InvalidSlateError
 from halfseen.latent import policy as latent_ucb
 from halfseen.latent.background import Background
-from halfseen.policies.registry import policy_to_dict
-from halfseen.testing.policies import copy_of
+from halfseen.testing.policies import copy_of, expect_scores, state_bytes
 from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some_form, reward
 from robustness.players import PLAYERS
 
@@ -62,17 +61,6 @@ class Late(Background):
 
 class BrokenRuleError(Exception):
     """Something that must hold does not."""
-
-
-def snapshot(node):
-    """Return a tree of plain values and arrays in a form that can be compared bit by bit."""
-    if isinstance(node, np.ndarray):
-        return node.dtype.str, node.shape, node.tobytes()
-    if isinstance(node, dict):
-        return {name: snapshot(child) for name, child in node.items()}
-    if isinstance(node, list | tuple):
-        return [snapshot(child) for child in node]
-    return repr(node)
 
 
 class Case:
@@ -124,7 +112,7 @@ class Case:
                 raise
             self._expect_unchanged(before)
             return
-        self._judge(decision, len(table))
+        expect_scores(decision, len(table))
         self.open.append(decision)
 
     def learn(self):
@@ -189,7 +177,7 @@ class Case:
 
     def reload(self):
         twin = copy_of(self.policy)
-        if snapshot(policy_to_dict(twin)) != self._state():
+        if state_bytes(twin) != self._state():
             raise BrokenRuleError("a copy differs from what was saved")
         if getattr(self.policy, "_prepared", None) is not None:
             self.policy = copy.deepcopy(self.policy)  # a file does not hold a refit, a copy does
@@ -236,14 +224,7 @@ class Case:
         return getattr(policy, "impute_ridge", 1.0) == 0.0 or getattr(policy, "horizon", None)
 
     def _state(self):
-        return snapshot(policy_to_dict(self.policy))
-
-    def _judge(self, decision, n_arms):
-        for part in (decision.scores, decision.estimates, decision.widths):
-            if part.shape != (n_arms,) or not np.isfinite(part).all():
-                raise BrokenRuleError(f"round {decision.round}: not {n_arms} finite scores: {part}")
-        if not 0 <= decision.arm < n_arms:
-            raise BrokenRuleError(f"arm {decision.arm} of {n_arms}")
+        return state_bytes(self.policy)
 
     def _expect_refused(self, error, call, *arguments):
         before = self._state()

@@ -123,13 +123,6 @@ def test_damaged_machine_code_is_compiled_again_in_memory(package, temporary):
     assert "compiling in memory" in done.stderr
 
 
-def test_nothing_is_logged_without_a_handler_and_numba_is_not_changed(package, temporary):
-    without_code(package)
-    program = COMPILES + "import numba; print(repr(numba.config.CACHE_DIR))"
-    done = run(program, package, temporary)
-    assert (done.stdout, done.stderr) == ("[[1.0, 0.0]]\n''\n", "")
-
-
 def test_warming_up_loads_every_loop_and_shows_progress(capsys):
     halfseen.warm_up()
     names = {file.stem for file in (PACKAGE / "kernels").glob("*.py")} - {"__init__"}

@@ -121,18 +121,6 @@ def test_a_bad_seed_is_refused(world):
             world.realize(seed)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *[("observe_prob", 0.0), ("observe_prob", 1.1), ("horizon", 0), ("n_arms", 0), ("dim", 0)],
-        *[("noise_scale", -0.1), ("decay", -0.5), ("feature_scale", 0.0), ("change_round", 1)],
-    ],
-)
-def test_a_setting_out_of_range_is_refused_by_name_and_value(name, value):
-    with pytest.raises(InvalidSettingError, match=f"{name} must be .* got {value}"):
-        LowRankWorld(**{name: value})
-
-
 def test_an_unknown_setting_is_refused_by_name():
     with pytest.raises(InvalidSettingError, match="colour is not a parameter of LowRankWorld"):
         world_from({"kind": "low-rank", "colour": "red"})
