@@ -59,11 +59,6 @@ class PlaysTheWorst(Steps):
         return choice._replace(arm=int(choice.parts[0].argmin()))
 
 
-class StatesNoLaw(Steps):
-    def decide(self, slate):
-        return super().decide(slate)._replace(probabilities=np.full(slate.n_arms, 0.5))
-
-
 class LooksAtPositions(Steps):
     def decide(self, slate):
         return Choice.best(slate.values @ self.weights + 0.1 * np.arange(slate.n_arms))
@@ -93,15 +88,6 @@ class EditsInPlace(Steps):
 class HasNoSeed(Steps):
     def decide(self, slate):
         return Choice.best(np.random.default_rng().random(slate.n_arms))
-
-
-class TakesAnything(Steps):
-    def learn(self, decision, reward):
-        try:
-            super().learn(decision, reward)
-        except UnknownDecisionError:
-            if decision is not None:
-                raise
 
 
 class SavesNothing(Steps):
@@ -142,11 +128,6 @@ class ForgetsWhenItGrows(Steps):
         self.weights = np.zeros(dim)
 
 
-class DropsAContext(Steps):
-    def choose(self, options, *, context=None, items=None, explore=True):
-        return super().choose(options, items=items, explore=explore)
-
-
 class InContext(Steps):
     """Adds a step for the context, which is the same for all arms."""
 
@@ -183,20 +164,17 @@ class ForgetsWhenContextsGrow(InContext):
 
 
 FAULTY_POLICIES = {
-    "a_context_is_never_dropped": DropsAContext,
     "no_context_is_a_hidden_one": MissesTheContext,
     "growing_contexts_equal_having_known_all_features": ForgetsWhenContextsGrow,
     "expecting_a_reward_changes_no_estimate": LearnsWhatItExpects,
     "a_log_may_come_in_any_parts": LearnsTheStartOfALog,
     "growing_equals_having_known_all_features": ForgetsWhenItGrows,
-    "the_best_score_is_chosen": PlaysTheWorst,
-    "every_arm_has_a_score_and_a_probability": StatesNoLaw,
+    "every_arm_has_a_score_and_the_best_is_chosen": PlaysTheWorst,
     "permuting_arms_permutes_the_choice": LooksAtPositions,
     "an_arm_with_nothing_seen_is_legal": AveragesWhatIsSeen,
     "scores_stay_finite_at_the_limits": StepsTooFar,
     "same_seed_same_trace": HasNoSeed,
     "hooks_replace_and_do_not_edit": EditsInPlace,
-    "refused_calls_change_nothing": TakesAnything,
     "a_saved_policy_goes_on_bit_by_bit": SavesNothing,
     "settings_build_an_equal_policy": ChangesItsSettings,
     "memory_is_bounded": KeepsAll,
@@ -324,11 +302,6 @@ class CountsItsScores(Agent):
         return scored
 
 
-class ObservesTheStartOfALog(Agent):
-    def observe(self, table, rewards, *, context=None):
-        super().observe(table[:1], rewards[:1])
-
-
 class ForgetsWhatWaits(Agent):
     def save(self, path):
         self._ledger.waiting.clear()
@@ -369,7 +342,6 @@ FAULTY_AGENTS = {
     "names_decide_and_not_positions": TakesPositions,
     "arrays_are_chosen_from_as_by_the_policy": FillsHoles,
     "scores_change_nothing": CountsItsScores,
-    "a_log_may_come_in_any_parts": ObservesTheStartOfALog,
     "a_reward_is_learned_once_by_id": LearnsTwice,
     "a_decision_counts_by_its_id": LearnsOtherwiseById,
     "beyond_max_pending_the_oldest_is_forgotten": NeverForgets,

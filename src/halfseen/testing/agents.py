@@ -114,21 +114,6 @@ def scores_change_nothing(factory: AgentFactory) -> None:
         agent.learn(agent.choose(rows), rewards[0])
 
 
-@Check
-def a_log_may_come_in_any_parts(factory: AgentFactory) -> None:
-    """After a log, decisions are the same in whatever parts it came."""
-    whole, parts = factory(), factory()
-    rounds = _rounds(whole, 10)
-    rows = [row for rows, _ in rounds for row in rows]
-    rewards = [reward for _, rewards in rounds for reward in rewards]
-    whole.observe(rows, rewards)
-    parts.observe(rows[:3], rewards[:3])
-    parts.observe(rows[3:], rewards[3:])
-    for options, _ in rounds[:5]:
-        same = _looks(parts.choose(options)) == _looks(whole.choose(options))
-        expect(same, "another decision after a log that came in parts")
-
-
 # Ids and rewards
 
 
