@@ -238,7 +238,7 @@ class Declared:
         self.setup()
 
     def setup(self) -> None:
-        """Create what a fresh object has besides its parameters; by default nothing."""
+        """Create what a fresh object has besides its parameters; refuse those that contradict."""
 
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""
@@ -299,13 +299,6 @@ class Value(Declared):
     >>> walk == Walk(length=0.5, steps=5), walk.replace(length=2)
     (True, Walk(length=2.0, steps=5))
     """
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        self.validate()
-
-    def validate(self) -> None:
-        """Raise InvalidSettingError if the parameters do not fit together."""
 
     def replace(self, **settings: Any) -> Self:
         """Return the value with other settings."""

@@ -69,7 +69,7 @@ def test_lines_of_a_round_may_stand_anywhere_and_keep_their_order(tmp_path):
 def test_columns_may_have_other_names(tmp_path):
     text = "day,item,ctr,x,y\n1,a,0.5,1,2\n1,b,0.25,3,4\n"
     path = written(tmp_path, text)
-    world = TableWorld(path=path, round_column="day", arm_column="item", mean_column="ctr")
+    world = TableWorld(path=path, round_column="day", id_column="item", mean_column="ctr")
     (round,) = walked(world)
     assert (round.arms.tolist(), round.means.tolist()) == ([[1, 2], [3, 4]], [0.5, 0.25])
 
@@ -84,7 +84,7 @@ VISITS = """round,sku,reward,price,age,country
 
 def visits(folder, text=VISITS, context=("age", "country")):
     path = written(folder, text)
-    return TableWorld(path=path, arm_column="sku", items=True, context_columns=context)
+    return TableWorld(path=path, id_column="sku", context_columns=context)
 
 
 def test_policies_see_the_context_and_the_ids_that_are_named(tmp_path):

@@ -141,7 +141,7 @@ class Method(Value):
         if self.facts:
             plain["facts"] = list(self.facts)
         return plain | {
-            name: value.to_dict() if isinstance(value, Value) else value
+            name: value.to_dict() if hasattr(value, "to_dict") else value
             for name, value in self.settings.items()
         }
 

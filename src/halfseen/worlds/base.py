@@ -203,11 +203,6 @@ def register_world(kind: str) -> Callable[[W], W]:
     return keep
 
 
-def world_kinds() -> tuple[str, ...]:
-    """Return the names of all worlds."""
-    return tuple(sorted(_KINDS))
-
-
 def world_from(plain: Mapping[str, Any]) -> World:
     """Return the world that `to_dict` made plain: its kind, and its settings by name.
 
@@ -218,8 +213,7 @@ def world_from(plain: Mapping[str, Any]) -> World:
     kind = settings.pop("kind", None)
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InvalidSettingError(
-            f"must be one of {list(world_kinds())}, got {kind!r}"
-            f"{checks.did_you_mean(kind, _KINDS)}",
+            f"must be one of {sorted(_KINDS)}, got {kind!r}{checks.did_you_mean(kind, _KINDS)}",
             name="kind",
         )
     return _KINDS[kind].from_dict(settings)

@@ -15,8 +15,6 @@ from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
 from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law
 
-LATENT_LAWS = ("gaussian", "uniform", "student")
-THETA_LAWS = ("random", "tail")
 _UNIFORM_BOUND = math.sqrt(3.0)  # a uniform law on ±√3 has variance 1
 
 
@@ -90,9 +88,9 @@ class LowRankWorld(World):
         default=(0.75, 1.25), check=_loadings, kind="(float, float)", plain=list
     )
     decay: float = params.real(default=0.0, low=0.0)
-    theta: str = params.choice(default="random", words=THETA_LAWS)
+    theta: str = params.choice(default="random", words=("random", "tail"))
     feature_scale: float = params.real(default=1.0, low=1e-50, high=1e50)
-    latent: str = params.choice(default="gaussian", words=LATENT_LAWS)
+    latent: str = params.choice(default="gaussian", words=("gaussian", "uniform", "student"))
     perturbation: float = params.real(default=0.0, low=0.0)
     change_round: int | None = params.integer(default=None, low=2)
     masks: MaskLaw = params.custom(
@@ -103,7 +101,7 @@ class LowRankWorld(World):
     )
     context_dim: int | None = params.size(default=None)
 
-    def validate(self) -> None:
+    def setup(self) -> None:
         """Raise InvalidSettingError if rank or masks do not fit the dimension."""
         checks.integer("rank", self.rank, 1, self.dim)
         self.masks.stated_prob(self.observe_prob, self.dim)  # raises if they do not fit together

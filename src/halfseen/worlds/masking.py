@@ -98,7 +98,7 @@ class PerFeature(MaskLaw):
     low: float | None = params.probability(default=None)
     high: float | None = params.probability(default=None)
 
-    def validate(self) -> None:
+    def setup(self) -> None:
         """Raise InvalidSettingError unless low ≤ high."""
         if self.low is not None and self.high is not None:
             checks.real("high", self.high, self.low, 1.0)

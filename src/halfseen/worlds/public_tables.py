@@ -266,7 +266,7 @@ class RealTableWorld(World):
         default=None, low=0.0, high=1.0, low_open=True, high_open=True
     )
 
-    def validate(self) -> None:
+    def setup(self) -> None:
         """Raise InvalidSettingError if there are clicks with noise."""
         if self.click_rate is not None and self.noise_scale:
             raise InvalidSettingError(

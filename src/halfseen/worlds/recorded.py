@@ -62,8 +62,8 @@ class Recorded:
         return int(counts[0]) if counts.min() == counts.max() else None
 
 
-CHOSEN = "chosen"
-"""A column of this name says what was played; it is never a feature."""
+NO_FEATURES = ("arm", "chosen")
+"""Columns of these names say what was offered and played; they are never features."""
 
 MAX_LEVELS = 50
 """Number of different strings that a column may have."""
@@ -85,7 +85,7 @@ def _load(path: Path, stamp: tuple[int, int], world: "TableWorld") -> Recorded:
     round_column, paid = world.round_column, file.paid_column()
     rounds = file.numbers(round_column, "whole numbers", lambda x: (x % 1 == 0) & (abs(x) < 2**53))
     payoffs = file.numbers(paid, "finite numbers for every arm", lambda x: abs(x) <= LARGEST)
-    others = {round_column, paid, world.arm_column, CHOSEN, *world.context_columns}
+    others = {round_column, paid, world.id_column, *world.context_columns, *NO_FEATURES}
     values, names = file.features([name for name in file.frame.columns if name not in others])
     if not names:
         raise InvalidInputError(f"{path} has no features: all its columns have another use")
@@ -109,7 +109,7 @@ def _load(path: Path, stamp: tuple[int, int], world: "TableWorld") -> Recorded:
         names=names,
         shares=shares,
         context=file.context()[order[starts[:-1]]] if world.context_columns else None,
-        items=file.items()[order] if world.items else None,
+        items=None if world.id_column is None else file.items(world.id_column)[order],
     )
 
 
@@ -148,8 +148,8 @@ class _File(NamedTuple):
     def paid_column(self) -> str:
         """Return the column of means or rewards after checking that all named columns exist."""
         world, names = self.world, [str(name) for name in self.frame.columns]
-        for name in (world.round_column, *world.context_columns, *[world.arm_column] * world.items):
-            if name not in names:
+        for name in (world.round_column, world.id_column, *world.context_columns):
+            if name is not None and name not in names:
                 raise InvalidSettingError(f"{world.path} has no column {name!r}, only {names}")
         paid = [name for name in (world.mean_column, world.reward_column) if name in names]
         if len(paid) != 1:
@@ -210,11 +210,11 @@ class _File(NamedTuple):
                 )
         return self.features(self.world.context_columns)[0]
 
-    def items(self) -> NDArray[np.int64]:
+    def items(self, name: str) -> NDArray[np.int64]:
         """Return the item of each row, numbered in the order in which they appear."""
-        codes: NDArray[np.int64] = self.frame[self.world.arm_column].factorize()[0].astype(np.int64)
+        codes: NDArray[np.int64] = self.frame[name].factorize()[0].astype(np.int64)
         for row in np.flatnonzero(codes < 0).tolist():
-            raise InvalidInputError(f"column {self.world.arm_column!r} is empty {self.place(row)}")
+            raise InvalidInputError(f"column {name!r} is empty {self.place(row)}")
         return codes
 
 
@@ -235,19 +235,19 @@ class TableWorld(World):
     r"""Recorded rounds: every arm with its features, some missing, and its mean or reward.
 
     A CSV file has one line per offered arm, with a column for the round, one of mean and reward,
-    maybe one for the arm's name and one called `chosen`; all other columns are features. A column
-    of strings is a category, one feature per string. Empty cells, NaN and NA are missing. The
-    number of arms may vary. A file is read at the first `realize`, and once per process.
+    maybe some called `arm` and `chosen`; all other columns are features. A column of strings is a
+    category, one feature per string. Empty cells, NaN and NA are missing. The number of arms may
+    vary. A file is read at the first `realize`, and once per process.
 
     Parameters
     ----------
     path : str
-    round_column, arm_column, mean_column, reward_column : str
+    round_column, mean_column, reward_column : str
         Names of columns that are not features.
+    id_column : str, optional
+        The column of ids of returning items, which policies see.
     context_columns : sequence of str
         Columns that describe the round, such as its visitor, not its options.
-    items : bool
-        Whether policies see the column of arms, as ids of returning items.
     observe_prob : float
         Probability that a recorded entry is shown; 1 shows all of them.
     noise_scale : float, optional
@@ -273,13 +273,12 @@ class TableWorld(World):
 
     path: str = params.custom(check=_path, kind="str")
     round_column: str = params.custom(default="round", check=checks.text, kind="str")
-    arm_column: str = params.custom(default="arm", check=checks.text, kind="str")
+    id_column: str | None = params.custom(default=None, check=checks.text, kind="str")
     mean_column: str = params.custom(default="mean", check=checks.text, kind="str")
     reward_column: str = params.custom(default="reward", check=checks.text, kind="str")
     context_columns: tuple[str, ...] = params.custom(
         default=(), check=_column_names, kind="sequence of str", plain=list
     )
-    items: bool = params.flag(default=False)
     observe_prob: float = params.probability(default=1.0)
     noise_scale: float | None = params.real(default=None, low=0.0)
     shuffle: bool = params.flag(default=False)
