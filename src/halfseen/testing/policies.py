@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from copy import deepcopy
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
+from unittest import mock
 
 import numpy as np
 
@@ -74,9 +75,6 @@ class Check:
 
     def __str__(self) -> str:
         return self.name
-
-    def __repr__(self) -> str:
-        return f"<check {self.name}>"
 
 
 def expect(condition: object, how: str) -> None:
@@ -504,19 +502,14 @@ class _AtItsEndError(Exception):
     """What a hook raises after it has done its work."""
 
 
-@contextmanager
-def _failing_at_its_end(policy: Policy, hook: str) -> Iterator[None]:
+def _failing_at_its_end(policy: Policy, hook: str) -> AbstractContextManager[object]:
     done = getattr(policy, hook)
 
     def fails(*given: Any) -> None:
         done(*given)
         raise _AtItsEndError
 
-    policy.__dict__[hook] = fails
-    try:
-        yield
-    finally:
-        del policy.__dict__[hook]
+    return mock.patch.object(policy, hook, fails)
 
 
 def _moments(factory: Factory) -> Iterator[tuple[Policy, list[Decision], bytes]]:

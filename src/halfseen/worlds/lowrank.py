@@ -179,11 +179,11 @@ class LowRankRealization:
         world, random = self.world, np.random.default_rng()
         random.bit_generator.state = self._after_setup
         tails = seeding.stream(self.seed, "world", "tails")
-        mixing, contexts = self._mixing(self.basis), self._contexts()
+        basis, contexts = self.basis, self._contexts()
         for number in range(1, world.horizon + 1):
             if number == world.change_round and self.later_basis is not None:
-                mixing = self._mixing(self.later_basis)
-            arms = self._latents(random, tails) @ mixing
+                basis = self.later_basis
+            arms = self._latents(random, tails) @ (self.loadings[:, None] * basis.T)
             # Published instances draw a perturbation even if its size is 0.
             perturbation = random.standard_normal(arms.shape)
             if world.perturbation:
@@ -217,11 +217,6 @@ class LowRankRealization:
             # variance 3. Z are the published normals, so that masks and noise stay the same.
             latents /= np.sqrt(2 * tails.standard_gamma(1.5, shape))
         return latents
-
-    def _mixing(self, basis: FloatArray) -> FloatArray:
-        """Return ΛU', shape (rank, dim)."""
-        mixing: FloatArray = self.loadings[:, None] * basis.T
-        return mixing
 
     def problem(self) -> Problem:
         """Return B_X, λ̄, λ_m, μ, S, R of this realization; B_X is infinite for unbounded latents.

@@ -105,35 +105,33 @@ class PerFeature(MaskLaw):
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen."""
-        return uniforms < _feature_probs(self, observe_prob, arms.shape[1])
+        return uniforms < self.stated_prob(observe_prob, arms.shape[1])
 
+    @lru_cache(maxsize=64)  # noqa: B019 (of equal laws one is kept)
     def stated_prob(self, observe_prob: float, dim: int) -> FloatArray:
         """Return the probability of each feature, shape (dim,), read-only."""
-        return _feature_probs(self, observe_prob, dim)
-
-
-@lru_cache(maxsize=64)
-def _feature_probs(law: PerFeature, observe_prob: float, dim: int) -> FloatArray:
-    half = min(observe_prob, 1.0 - observe_prob) / 2
-    low = observe_prob - half if law.low is None else law.low
-    high = observe_prob + half if law.high is None else law.high
-    if not low <= observe_prob <= high:
-        raise InvalidSettingError(
-            f"must be in {checks.interval(low, high)}, the range of the per-feature law, got "
-            f"{observe_prob!r}: set masks.low and masks.high around it",
-            name="observe_prob",
-        )
-    probs = np.full(dim, observe_prob)
-    if low < observe_prob < high:
-        grid = (np.arange(dim) + 0.5) / dim
-        target = (observe_prob - low) / (high - low)
-        # As the logarithm of k grows, the average falls from 1 to 0.
-        power = _root(lambda log_k: target - float((grid ** math.exp(log_k)).mean()), -40.0, 40.0)
-        probs = low + (high - low) * grid ** math.exp(power)
-    order = seeding.stream(0, "masks", "per-feature").permutation(dim)
-    probs = probs[order]
-    probs.setflags(write=False)
-    return probs
+        half = min(observe_prob, 1.0 - observe_prob) / 2
+        low = observe_prob - half if self.low is None else self.low
+        high = observe_prob + half if self.high is None else self.high
+        if not low <= observe_prob <= high:
+            raise InvalidSettingError(
+                f"must be in {checks.interval(low, high)}, the range of the per-feature law, got "
+                f"{observe_prob!r}: set masks.low and masks.high around it",
+                name="observe_prob",
+            )
+        probs = np.full(dim, observe_prob)
+        if low < observe_prob < high:
+            grid = (np.arange(dim) + 0.5) / dim
+            target = (observe_prob - low) / (high - low)
+            # As the logarithm of k grows, the average falls from 1 to 0.
+            power = _root(
+                lambda log_k: target - float((grid ** math.exp(log_k)).mean()), -40.0, 40.0
+            )
+            probs = low + (high - low) * grid ** math.exp(power)
+        order = seeding.stream(0, "masks", "per-feature").permutation(dim)
+        probs = probs[order]
+        probs.setflags(write=False)
+        return probs
 
 
 class PerArm(MaskLaw):
