@@ -20,7 +20,7 @@ Examples
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from halfseen import checks
@@ -231,10 +231,10 @@ class Declared:
         for name, param in self._params.items():
             value = given.pop(name, param.default)
             if value is _REQUIRED:
-                raise TypeError(f"{type(self).__name__} needs {name}")
+                raise InvalidSettingError(f"must be given to {type(self).__name__}", name=name)
             self.__dict__[name] = param.checked(value)
         if given:
-            raise TypeError(_unknown(type(self), next(iter(given))))
+            raise _unknown(type(self), next(iter(given)))
         self.setup()
 
     def setup(self) -> None:
@@ -281,10 +281,10 @@ def _with_parameters(text: str, declared: list[Param]) -> str:
     return f"{text[:at].rstrip()}\n\n    {section}\n{text[at:]}"
 
 
-def _unknown(cls: type[Declared], name: str) -> str:
+def _unknown(cls: type[Declared], name: str) -> InvalidSettingError:
     names = list(cls._params)
-    known = f"{name} is not a parameter of {cls.__name__}, which takes {', '.join(names)}"
-    return known + checks.did_you_mean(name, names)
+    known = f"is not a parameter of {cls.__name__}, which takes {', '.join(names)}"
+    return InvalidSettingError(known + checks.did_you_mean(name, names), name=name)
 
 
 class Value(Declared):
@@ -303,20 +303,6 @@ class Value(Declared):
     def replace(self, **settings: Any) -> Self:
         """Return the value with other settings."""
         return type(self)(**{name: self.__dict__[name] for name in self._params} | settings)
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the value with these settings, which may be plain JSON types.
-
-        Raises
-        ------
-        InvalidSettingError
-            A setting is unknown, missing or out of range.
-        """
-        try:
-            return cls(**plain)
-        except TypeError as error:  # a required one is missing, or one is unknown
-            raise InvalidSettingError(str(error)) from None
 
     def __eq__(self, other: object) -> bool:
         """Return whether class and parameters are the same."""

@@ -216,4 +216,4 @@ def world_from(plain: Mapping[str, Any]) -> World:
             f"must be one of {sorted(_KINDS)}, got {kind!r}{checks.did_you_mean(kind, _KINDS)}",
             name="kind",
         )
-    return _KINDS[kind].from_dict(settings)
+    return _KINDS[kind](**settings)

@@ -54,7 +54,7 @@ def mask_law(name: str, value: Any) -> MaskLaw:
         return value
     settings = dict(value) if isinstance(value, Mapping) else {"law": value}
     law = checks.one_of(f"{name}.law", settings.pop("law", None), tuple(_LAWS))
-    return _LAWS[law].from_dict(settings)
+    return _LAWS[law](**settings)
 
 
 class Bernoulli(MaskLaw):
