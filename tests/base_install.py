@@ -67,7 +67,7 @@ def data_and_studies_come_with_the_package():
 def what_needs_an_extra_names_it():
     world = halfseen.LowRankWorld(dim=6, rank=1, horizon=30)
     for wanted in (
-        lambda: halfseen.Imputed(dim=3, imputer="knn"),
+        lambda: halfseen.Imputed(dim=3, imputer="iterative"),
         lambda: halfseen.paper.DigitsWorld().realize(0),
         lambda: halfseen.simulate(["uniform"], world, range(2)),
         lambda: halfseen.simulate(["uniform"], world, range(2), jobs=1).plot(),

@@ -1,7 +1,9 @@
 """Rounds to play, and ways to look at a policy from outside, shared by the tests of policies."""
 
+from copy import deepcopy as twin_of
+
 from halfseen import TofuPov
-from halfseen.testing.policies import copy_of, looks, offers_in, state_bytes, twin_of, walk
+from halfseen.testing.policies import copy_of, offers_in, state_bytes, walk
 
 __all__ = [
     "SIZES",
@@ -28,6 +30,12 @@ def offers(n_rounds, *, dim=6, sizes=SIZES, seed=0):
 def few_arms(n_rounds, **others):
     """Return rounds with 4 arms each."""
     return offers(n_rounds, sizes=(4,), **others)
+
+
+def looks(decision):
+    """Return what a decision shows, whichever policy made it."""
+    shown = decision.to_dict()
+    return {name: shown[name] for name in shown.keys() - {"policy", "inner"}}
 
 
 def tofu(**settings):

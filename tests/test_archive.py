@@ -125,13 +125,9 @@ def test_a_truncated_file_is_refused_at_any_length():
     ids=["empty", "text", "half a marker", "a marker", "zeros", "a pickle"],
 )
 def test_something_else_is_refused(tmp_path, content):
-    with pytest.raises(ArchiveError, match="not a complete halfseen archive"):
+    says = r"policy is not a complete halfseen archive.*restore it from a copy or save again"
+    with pytest.raises(ArchiveError, match=says):
         load_bytes(tmp_path, content)
-
-
-def test_the_message_names_the_file_and_the_remedy(tmp_path):
-    with pytest.raises(ArchiveError, match=r"policy is not .*restore it from a copy or save again"):
-        load_bytes(tmp_path, saved_bytes()[:-5])
 
 
 # Archives that are whole but wrong
@@ -296,10 +292,9 @@ def test_a_state_with_objects_is_not_written():
         archive.to_bytes({"object": object()})
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_file_that_expands_is_refused_before_it_is_unpacked(method):
+def test_a_file_that_expands_is_refused_before_it_is_unpacked():
     entries = entries_of(saved_bytes()) | {"0.npy": npy(np.zeros(7_500_000))}
-    peak, message = peak_of_loading(zipped(entries, method))
+    peak, message = peak_of_loading(zipped(entries, zipfile.ZIP_DEFLATED))
     assert "an entry is compressed" in message
     assert peak < 10_000_000
 
@@ -331,24 +326,6 @@ def peak_of_loading(content):
 
 
 # Saving
-
-
-@pytest.mark.parametrize("part", ["fsync", "replace"])
-def test_a_save_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, part):
-    path = tmp_path / "policy"
-    policy = from_bytes(saved_bytes())
-    policy.save(path)
-    walk(policy, few_arms(3, dim=3))
-
-    def fail(*args):
-        raise OSError("disk is gone")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(archive.os, part, fail)
-        with pytest.raises(OSError, match="disk is gone"):
-            policy.save(path)
-    assert path.read_bytes() == saved_bytes()
-    assert [file.name for file in tmp_path.iterdir()] == ["policy"]
 
 
 def test_a_file_that_is_not_there_is_no_archive_error(tmp_path):

@@ -234,21 +234,6 @@ LINES = ["round,arm,mean,a,b"] + [
 ]
 
 
-def test_compare_lets_policies_play_a_table_and_reports(here):
-    (here / "offers.csv").write_text("\n".join(LINES))
-    result = call(
-        "compare", "offers.csv", "--seeds", "2", "--methods", "zf-oful,uniform", "-j", "1"
-    )
-    assert result.exit_code == 0, result.output
-    assert "report: results/offers/report.md" in result.output
-    rows = read(here / "results" / "offers" / "per_seed.csv")
-    assert [(row["method"], row["seed"]) for row in rows] == [
-        (key, seed) for key in ("zf-oful", "uniform") for seed in ("0", "1")
-    ]
-    report = (here / "results" / "offers" / "report.md").read_text("utf-8")
-    assert report.startswith("# offers.csv\n")
-
-
 def test_compare_takes_columns_by_name(here):
     text = "\n".join(LINES).replace("round,arm,mean", "visit,item,paid", 1)
     (here / "offers.csv").write_text(text)

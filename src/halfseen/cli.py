@@ -159,8 +159,7 @@ def compare(
         world = TableWorld(
             path=str(file),
             round_column=round_column,
-            arm_column=id_column or "arm",
-            items=id_column is not None,
+            id_column=id_column,
             context_columns=tuple(_words(context) or ()),
             mean_column=mean,
             reward_column=reward,

@@ -63,13 +63,6 @@ class InvalidInputError(HalfseenError, ValueError):
 class InvalidSettingError(InvalidInputError):
     """An argument of a constructor is out of range.
 
-    Attributes
-    ----------
-    name : str
-        The setting, such as "rank" or "masks.law"; empty if several settings contradict each other.
-    text : str
-        What is wrong with it. The message is the name followed by the text.
-
     Examples
     --------
     >>> from halfseen import AmbientOful
@@ -80,7 +73,6 @@ class InvalidSettingError(InvalidInputError):
 
     def __init__(self, text: str, *, name: str = "") -> None:
         super().__init__(f"{name} {text}" if name else text)
-        self.name, self.text = name, text
 
 
 class InvalidSlateError(InvalidInputError):
@@ -192,39 +184,17 @@ class ForgottenDecisionError(UnknownDecisionError):
 class Unidentifiable(HalfseenError):  # noqa: N818 (a state of the arm, not of the program)
     """The seen entries of an arm do not determine its latent coordinates.
 
-    Attributes
-    ----------
-    arm : int
-        Index of the arm in its slate.
-    n_seen : int
-        How many of its entries are seen.
-    rank : int
-        Number of latent coordinates.
-
     Examples
     --------
-    >>> raise Unidentifiable(arm=2, n_seen=1, rank=3)
+    >>> from halfseen import Slate
+    >>> from halfseen.tofu.imputation import fill
+    >>> import numpy as np
+    >>> fill(np.eye(2), Slate([[1.0, float("nan")]]))
     Traceback (most recent call last):
-    halfseen.errors.Unidentifiable: arm 2 shows 1 entry, too few to determine ...
+    halfseen.errors.Unidentifiable: arm 0 shows 1 entry, too few to determine 2 latent ...
     """
 
     page = "docs/algorithm.md#two-phases"
-
-    def __init__(self, *, arm: int, n_seen: int, rank: int) -> None:
-        self.arm, self.n_seen, self.rank = arm, n_seen, rank
-        entries = "entry" if n_seen == 1 else "entries"
-        super().__init__(
-            f"arm {arm} shows {n_seen} {entries}, too few to determine {rank} latent "
-            f"coordinates: set impute_ridge > 0 or lower the rank"
-        )
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Support pickling, so that the error can cross processes."""
-        return _unidentifiable, (self.arm, self.n_seen, self.rank)
-
-
-def _unidentifiable(arm: int, n_seen: int, rank: int) -> Unidentifiable:
-    return Unidentifiable(arm=arm, n_seen=n_seen, rank=rank)
 
 
 class HorizonReachedError(HalfseenError):

@@ -20,7 +20,7 @@ Examples
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from halfseen import checks
@@ -231,14 +231,14 @@ class Declared:
         for name, param in self._params.items():
             value = given.pop(name, param.default)
             if value is _REQUIRED:
-                raise TypeError(f"{type(self).__name__} needs {name}")
+                raise InvalidSettingError(f"must be given to {type(self).__name__}", name=name)
             self.__dict__[name] = param.checked(value)
         if given:
-            raise TypeError(_unknown(type(self), next(iter(given))))
+            raise _unknown(type(self), next(iter(given)))
         self.setup()
 
     def setup(self) -> None:
-        """Create what a fresh object has besides its parameters; by default nothing."""
+        """Create what a fresh object has besides its parameters; refuse those that contradict."""
 
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""
@@ -281,10 +281,10 @@ def _with_parameters(text: str, declared: list[Param]) -> str:
     return f"{text[:at].rstrip()}\n\n    {section}\n{text[at:]}"
 
 
-def _unknown(cls: type[Declared], name: str) -> str:
+def _unknown(cls: type[Declared], name: str) -> InvalidSettingError:
     names = list(cls._params)
-    known = f"{name} is not a parameter of {cls.__name__}, which takes {', '.join(names)}"
-    return known + checks.did_you_mean(name, names)
+    known = f"is not a parameter of {cls.__name__}, which takes {', '.join(names)}"
+    return InvalidSettingError(known + checks.did_you_mean(name, names), name=name)
 
 
 class Value(Declared):
@@ -296,51 +296,13 @@ class Value(Declared):
     ...     length: float = real(default=0.5, low=0.0)
     ...     steps: int = integer(default=3, low=1)
     >>> walk = Walk(steps=5)
-    >>> walk == Walk(length=0.5, steps=5), walk.replace(length=2), walk.to_dict()
-    (True, Walk(length=2.0, steps=5), {'steps': 5})
+    >>> walk == Walk(length=0.5, steps=5), walk.replace(length=2)
+    (True, Walk(length=2.0, steps=5))
     """
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        self.validate()
-
-    def validate(self) -> None:
-        """Raise InvalidSettingError if the parameters do not fit together."""
 
     def replace(self, **settings: Any) -> Self:
         """Return the value with other settings."""
         return type(self)(**{name: self.__dict__[name] for name in self._params} | settings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parameters that are not at their default, as plain JSON types."""
-        values = ((name, param, self.__dict__[name]) for name, param in self._params.items())
-        return {
-            name: param.plain(value)
-            for name, param, value in values
-            if not _is_default(value, param)
-        }
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the value with these settings, which may be plain JSON types.
-
-        Raises
-        ------
-        InvalidSettingError
-            A setting is unknown, missing or out of range.
-        """
-        for name in plain:
-            if name not in cls._params:
-                known = list(cls._params)
-                raise InvalidSettingError(
-                    f"is not a setting of {cls.__name__}, which has {known}"
-                    f"{checks.did_you_mean(name, known)}",
-                    name=name,
-                )
-        try:
-            return cls(**plain)
-        except TypeError as error:  # a required one is missing
-            raise InvalidSettingError(str(error)) from None
 
     def __eq__(self, other: object) -> bool:
         """Return whether class and parameters are the same."""

@@ -6,8 +6,7 @@ import numpy as np
 
 from halfseen import LatentUcb
 from halfseen.latent.history import arms_kept
-from halfseen.policies.registry import policy_to_dict
-from halfseen.testing.policies import state_size
+from halfseen.testing.policies import state_bytes
 
 
 def rounds(n_rounds, *, seed=0, n_arms=8, dim=30, noise=0.1):
@@ -36,7 +35,7 @@ def test_memory_is_flat_in_fifty_thousand_rounds():
     slates = rounds(50_000, n_arms=4, dim=10)
     for n_rounds in (20_000, 30_000):
         play(policy, (next(slates) for _ in range(n_rounds)))
-        sizes[policy.round] = len(pickle.dumps(policy)), state_size(policy_to_dict(policy))
+        sizes[policy.round] = len(pickle.dumps(policy)), len(state_bytes(policy))
     # Arms wait in a buffer that is between half full and full.
     assert sizes[50_000][0] <= 1.3 * sizes[20_000][0]
     assert sizes[50_000][1] <= 1.5 * sizes[20_000][1]

@@ -11,9 +11,10 @@ from policy_runs import few_arms, tofu
     [
         (lambda policy, _: policy.widen(7), "grow from 6 to 7"),
         (lambda policy, table: policy.explain(table), "explain"),
+        (lambda policy, table: policy.choose(table, context=[1.0]), "use a context"),
         (lambda policy, table: policy.choose(table, explore=False), ".*explore=False"),
     ],
-    ids=["widen", "explain", "explore"],
+    ids=["widen", "explain", "context", "explore"],
 )
 def test_a_policy_that_cannot_says_who_can(ask, says):
     policy = tofu()

@@ -7,7 +7,17 @@ import pickle
 import numpy as np
 import pytest
 
-from halfseen import AmbientOful, Decision, LatentUcb, TofuPov, UnknownDecisionError, archive, load
+from halfseen import (
+    AmbientOful,
+    Decision,
+    InvalidRewardError,
+    InvalidSlateError,
+    LatentUcb,
+    TofuPov,
+    UnknownDecisionError,
+    archive,
+    load,
+)
 from halfseen.policies.registry import policy_to_dict
 from policy_runs import few_arms, looks, state_bytes, tofu, walk
 
@@ -71,6 +81,29 @@ def test_the_plain_form_does_not_change_with_the_policy():
     before = archive.to_bytes(plain)
     walk(policy, rounds[10:])
     assert archive.to_bytes(plain) == before
+
+
+BAD_REWARDS = (np.nan, np.inf, -1e300, 10**400, None, "1.0", 1.0 + 0.0j, [0.5])
+
+
+def test_what_is_no_reward_context_or_decision_is_refused_for_every_policy():
+    """By `Policy` itself, before any hook; slates have their own tests."""
+    policy, table = LatentUcb(), few_arms(1)[0].table
+    decision = policy.choose(table, context=[1.0, 2.0])
+    before = state_bytes(policy)
+    for reward in BAD_REWARDS:
+        with pytest.raises(InvalidRewardError):
+            policy.learn(decision, reward)
+    for context in ([1.0] * 3, [np.inf, 1.0], ["a", "b"], np.ones((2, 2)), 3.0):
+        for call in (policy.choose, policy.absorb, policy.score):
+            with pytest.raises(InvalidSlateError):
+                call(table, context=context)
+    plain = decision.to_dict()
+    edits = ({"policy": "Another"}, {"round": 2}, {"epoch": 2}, {"values": [1.0] * 7})
+    for unknown in ("id", None, *(Decision.from_dict(plain | edit) for edit in edits)):
+        with pytest.raises(UnknownDecisionError):
+            policy.learn(unknown, 0.5)
+    assert state_bytes(policy) == before
 
 
 class Late(AmbientOful):

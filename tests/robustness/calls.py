@@ -25,8 +25,7 @@ from halfseen import (
     UnknownDecisionError,
 )
 from halfseen.errors import InvalidRewardError, InvalidSlateError
-from halfseen.policies.registry import policy_to_dict
-from halfseen.testing.policies import copy_of, looks
+from halfseen.testing.policies import copy_of, expect_scores, state_bytes
 from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some_form, reward
 from robustness.players import PLAYERS
 
@@ -46,17 +45,6 @@ WIDE_DIMS = (40, 130, 260)
 
 class BrokenRuleError(Exception):
     """Something that must hold does not."""
-
-
-def snapshot(node):
-    """Return a tree of plain values and arrays in a form that can be compared bit by bit."""
-    if isinstance(node, np.ndarray):
-        return node.dtype.str, node.shape, node.tobytes()
-    if isinstance(node, dict):
-        return {name: snapshot(child) for name, child in node.items()}
-    if isinstance(node, list | tuple):
-        return [snapshot(child) for child in node]
-    return repr(node)
 
 
 class Case:
@@ -106,7 +94,7 @@ class Case:
                 raise
             self._expect_unchanged(before)
             return
-        self._judge(decision, len(table))
+        expect_scores(decision, len(table))
         self.open.append(decision)
 
     def learn(self):
@@ -171,7 +159,7 @@ class Case:
 
     def reload(self):
         twin = copy_of(self.policy)
-        if snapshot(policy_to_dict(twin)) != self._state():
+        if state_bytes(twin) != self._state():
             raise BrokenRuleError("a copy differs from what was saved")
         table = self.slates.draw()
         given = self.more(table)
@@ -180,7 +168,7 @@ class Case:
         except (Unidentifiable, HorizonReachedError):
             return
         theirs = twin.choose(table, **given)
-        if looks(ours) != looks(theirs):
+        if ours != theirs:
             raise BrokenRuleError("a copy chooses otherwise")
         if self.random.random() < 0.5:  # else the original plays on
             self.policy, ours = twin, theirs
@@ -215,14 +203,7 @@ class Case:
         return getattr(policy, "impute_ridge", 1.0) == 0.0 or getattr(policy, "horizon", None)
 
     def _state(self):
-        return snapshot(policy_to_dict(self.policy))
-
-    def _judge(self, decision, n_arms):
-        for part in (decision.scores, decision.estimates, decision.widths):
-            if part.shape != (n_arms,) or not np.isfinite(part).all():
-                raise BrokenRuleError(f"round {decision.round}: not {n_arms} finite scores: {part}")
-        if not 0 <= decision.arm < n_arms:
-            raise BrokenRuleError(f"arm {decision.arm} of {n_arms}")
+        return state_bytes(self.policy)
 
     def _expect_refused(self, error, call, *arguments):
         before = self._state()

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from halfseen import (
     Uniform,
 )
 from halfseen.paper import Pslb
-from halfseen.testing.policies import offers_in, state_bytes, twin_of
+from halfseen.testing.policies import offers_in, state_bytes
 
 INTERRUPTED = str(Path(halfseen.__file__).parent), contextlib.__file__
 DIM = 5
@@ -85,7 +86,7 @@ class Cut:
 
     def __init__(self, policy: Policy, call, kind: str) -> None:
         self.policy, self.call, self.kind = policy, call, kind
-        done = twin_of(policy)
+        done = deepcopy(policy)
         with Interrupter(kind) as counter:
             call(done)
         self.n_points = counter.n_events
@@ -93,7 +94,7 @@ class Cut:
 
     def at(self, point: int) -> str | None:
         """Cut the call off; return what is wrong with what is left, or None."""
-        policy = twin_of(self.policy)
+        policy = deepcopy(self.policy)
         try:
             with Interrupter(self.kind, point):
                 self.call(policy)

@@ -134,7 +134,7 @@ def oracle(random, dim):
 
 def imputed(random, dim):
     settings = _optimism(Settings(random, dim=dim, first_fit=int(random.integers(1, 6))))
-    settings.maybe("imputer", "mean", "mean", "mean", "knn", "iterative", share=0.7)
+    settings.maybe("imputer", "mean", "mean", "mean", "iterative", share=0.7)
     settings.maybe("exploration", "thompson", "greedy").maybe("max_rows", 1, 10, 50)
     settings.maybe("growth", 2.0, 3.0)
     return Imputed(**settings)

@@ -81,12 +81,6 @@ def test_damaged_machine_code_is_compiled_again_in_memory(package):
     assert "compiling in memory" in done.stderr
 
 
-def test_nothing_is_logged_without_a_handler(package):
-    without_code(package)
-    done = run(COMPILES, package)
-    assert (done.stdout, done.stderr) == ("[[1.0, 0.0]]\n", "")
-
-
 def test_warming_up_loads_every_loop_and_shows_progress(capsys):
     halfseen.warm_up()
     names = {file.stem for file in (PACKAGE / "kernels").glob("*.py")} - {"__init__"}

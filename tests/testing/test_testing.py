@@ -13,7 +13,6 @@ from halfseen import (
     Agent,
     Choice,
     Facts,
-    InvalidRewardError,
     Policy,
     Round,
     Slate,
@@ -54,27 +53,10 @@ class Steps(Policy):
         self.weights = self.weights + self.step * error * arm / (1.0 + arm @ arm)
 
 
-class WritesIntoItsInput(Steps):
-    def choose(self, options):
-        options[:] = np.nan_to_num(options)
-        return super().choose(options)
-
-
-class ScoresOneArm(Steps):
-    def decide(self, slate):
-        arm, parts, *_ = super().decide(slate)
-        return Choice(arm, parts[:, :1])
-
-
 class PlaysTheWorst(Steps):
     def decide(self, slate):
         choice = super().decide(slate)
         return choice._replace(arm=int(choice.parts[0].argmin()))
-
-
-class StatesNoLaw(Steps):
-    def decide(self, slate):
-        return super().decide(slate)._replace(probabilities=np.full(slate.n_arms, 0.5))
 
 
 class LooksAtPositions(Steps):
@@ -108,27 +90,6 @@ class HasNoSeed(Steps):
         return Choice.best(np.random.default_rng().random(slate.n_arms))
 
 
-class ChangesBeforeItLooks(Steps):
-    def choose(self, options):
-        self.weights = self.weights + 0.1
-        return super().choose(options)
-
-
-class LearnsBeforeItLooks(Steps):
-    def learn(self, decision, reward):
-        self.weights = self.weights + 0.1
-        super().learn(decision, reward)
-
-
-class TakesAnything(Steps):
-    def learn(self, decision, reward):
-        try:
-            super().learn(decision, reward)
-        except UnknownDecisionError:
-            if decision is not None:
-                raise
-
-
 class SavesNothing(Steps):
     def _restored(self):
         self.setup()
@@ -152,13 +113,6 @@ class KeepsAll(Steps):
         self.rewards = (*self.rewards, reward)
 
 
-class RemembersItsScores(Steps):
-    def _appraise(self, slate):
-        parts = super()._appraise(slate)
-        self.weights += 1.0
-        return parts
-
-
 class LearnsWhatItExpects(Steps):
     def _expect(self, note):
         self.update(note, 1.0)
@@ -172,11 +126,6 @@ class LearnsTheStartOfALog(Steps):
 class ForgetsWhenItGrows(Steps):
     def _grow(self, dim, levels):
         self.weights = np.zeros(dim)
-
-
-class DropsAContext(Steps):
-    def choose(self, options, *, context=None, items=None, explore=True):
-        return super().choose(options, items=items, explore=explore)
 
 
 class InContext(Steps):
@@ -203,17 +152,6 @@ class InContext(Steps):
         self.taste = np.pad(self.taste, (0, dim - len(self.taste)))
 
 
-class CutsContexts(InContext):
-    def _check_context(self, dim):
-        if not self.context_dim:
-            super()._check_context(dim)
-
-    def decide(self, slate):
-        if slate.context is not None:
-            slate = Slate.of(slate, context=slate.context[: self.context_dim])
-        return super().decide(slate)
-
-
 class MissesTheContext(InContext):
     def decide(self, slate):
         choice = super().decide(slate)
@@ -226,26 +164,17 @@ class ForgetsWhenContextsGrow(InContext):
 
 
 FAULTY_POLICIES = {
-    "a_context_is_never_dropped": DropsAContext,
-    "bad_contexts_change_nothing": CutsContexts,
     "no_context_is_a_hidden_one": MissesTheContext,
     "growing_contexts_equal_having_known_all_features": ForgetsWhenContextsGrow,
-    "scores_are_given_without_any_change": RemembersItsScores,
     "expecting_a_reward_changes_no_estimate": LearnsWhatItExpects,
     "a_log_may_come_in_any_parts": LearnsTheStartOfALog,
     "growing_equals_having_known_all_features": ForgetsWhenItGrows,
-    "inputs_are_neither_changed_nor_kept": WritesIntoItsInput,
-    "decisions_show_what_was_chosen": ScoresOneArm,
-    "the_best_score_is_chosen": PlaysTheWorst,
-    "probabilities_add_up": StatesNoLaw,
+    "every_arm_has_a_score_and_the_best_is_chosen": PlaysTheWorst,
     "permuting_arms_permutes_the_choice": LooksAtPositions,
     "an_arm_with_nothing_seen_is_legal": AveragesWhatIsSeen,
     "scores_stay_finite_at_the_limits": StepsTooFar,
     "same_seed_same_trace": HasNoSeed,
     "hooks_replace_and_do_not_edit": EditsInPlace,
-    "bad_slates_change_nothing": ChangesBeforeItLooks,
-    "bad_rewards_change_nothing": LearnsBeforeItLooks,
-    "decisions_that_it_cannot_have_made_change_nothing": TakesAnything,
     "a_saved_policy_goes_on_bit_by_bit": SavesNothing,
     "settings_build_an_equal_policy": ChangesItsSettings,
     "memory_is_bounded": KeepsAll,
@@ -366,23 +295,11 @@ class LearnsTwice(Agent):
         super().learn(decision if decision in waiting else next(iter(waiting)), reward)
 
 
-class KeepsWhatItRefused(Agent):
-    def choose(self, options, *, context=None):
-        if options:
-            self.observe([{"number 0": 9.0}], [9.0])
-        return super().choose(options)
-
-
 class CountsItsScores(Agent):
     def score(self, options, *, context=None):
         scored = super().score(options)
         super().observe(options, [each.estimate + 1.0 for each in scored])
         return scored
-
-
-class ObservesTheStartOfALog(Agent):
-    def observe(self, table, rewards, *, context=None):
-        super().observe(table[:1], rewards[:1])
 
 
 class ForgetsWhatWaits(Agent):
@@ -413,17 +330,6 @@ class IgnoresWhatItDoesNotKnow(Agent):
             super().learn(decision, reward)
 
 
-class LearnsOneByOne(Agent):
-    def learn(self, decision, reward):
-        if not isinstance(decision, list):
-            super().learn(decision, reward)
-        elif not isinstance(reward, list):
-            raise InvalidRewardError("no list")
-        else:
-            for one, paid in zip(decision, reward, strict=False):
-                super().learn(one, paid)
-
-
 class CountsWithoutALock(Agent):
     def choose(self, options, *, context=None):
         n_decisions = self._n_decisions
@@ -435,14 +341,11 @@ class CountsWithoutALock(Agent):
 FAULTY_AGENTS = {
     "names_decide_and_not_positions": TakesPositions,
     "arrays_are_chosen_from_as_by_the_policy": FillsHoles,
-    "a_refused_table_changes_nothing": KeepsWhatItRefused,
     "scores_change_nothing": CountsItsScores,
-    "a_log_may_come_in_any_parts": ObservesTheStartOfALog,
     "a_reward_is_learned_once_by_id": LearnsTwice,
     "a_decision_counts_by_its_id": LearnsOtherwiseById,
     "beyond_max_pending_the_oldest_is_forgotten": NeverForgets,
-    "foreign_decisions_change_nothing": IgnoresWhatItDoesNotKnow,
-    "rewards_are_learned_all_or_none": LearnsOneByOne,
+    "refused_calls_change_nothing": IgnoresWhatItDoesNotKnow,
     "threads_may_share_an_agent": CountsWithoutALock,
     "a_saved_agent_goes_on": ForgetsWhatWaits,
 }

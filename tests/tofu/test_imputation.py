@@ -127,9 +127,8 @@ def test_enough_seen_entries_with_dependent_rows_do_not_identify_an_arm(rank):
     basis = with_dependent_rows(rng, 40, rank)
     values = rng.normal(size=(3, 40))
     values[1, rank:], values[2] = NAN, NAN
-    with pytest.raises(Unidentifiable) as refusal:
+    with pytest.raises(Unidentifiable, match=f"arm 1 shows {rank} entries"):
         coordinates(basis, Slate(values))
-    assert (refusal.value.arm, refusal.value.n_seen, refusal.value.rank) == (1, rank, rank)
 
 
 @pytest.mark.parametrize("ridge", [1e-6, 1e-8, 1e-10])

@@ -182,5 +182,5 @@ def test_a_rank_rule_that_returns_no_selection_is_told_so():
 def test_loading_a_policy_of_the_paper_names_the_import_that_is_missing(monkeypatch):
     classes = {name: each for name, each in registry._CLASSES.items() if name != "Pslb"}
     monkeypatch.setattr(registry, "_CLASSES", classes)
-    with pytest.raises(ArchiveError, match=r"Pslb is not loaded: import halfseen.paper first"):
+    with pytest.raises(ArchiveError, match=r"no policy is called 'Pslb'.*halfseen\.paper has Pslb"):
         registry.policy_from_dict({"policy": "Pslb"})

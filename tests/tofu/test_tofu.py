@@ -303,9 +303,8 @@ def one_entry_seen(n_arms=3):
 def test_without_ridge_an_unidentified_arm_is_refused_and_changes_nothing(n_rounds):
     policy = after(n_rounds, impute_ridge=0.0)
     before = state_bytes(policy)
-    with pytest.raises(Unidentifiable, match="arm 1 shows 1 entry") as caught:
+    with pytest.raises(Unidentifiable, match=r"arm 1 shows 1 entry, .* 2 latent"):
         policy.choose(one_entry_seen())
-    assert (caught.value.arm, caught.value.n_seen, caught.value.rank) == (1, 1, 2)
     assert state_bytes(policy) == before
 
 

@@ -147,17 +147,6 @@ def test_irreducible_regret_is_that_of_the_classifier_on_the_very_rounds(which, 
     assert realization.irreducible_regret() == missed.sum()
 
 
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("seed", [0, 9, 10_002])
-def test_irreducible_regret_is_what_the_accuracy_promises(source, seed):
-    """Five standard errors of a share among so many draws, at most one false alarm in a million."""
-    realization = ProductContextWorld(source=source, tail=0).realize(seed)
-    error = 1 - realization.frozen.heldout_accuracy
-    horizon = realization.facts.horizon
-    allowed = 5 * np.sqrt(error * (1 - error) / horizon)
-    assert realization.irreducible_regret() / horizon == pytest.approx(error, abs=allowed)
-
-
 def test_other_probabilities_have_the_same_arms_and_nested_masks():
     few, many = (
         ProductContextWorld(source="newsgroups", dim=200, horizon=60, observe_prob=p).realize(3)

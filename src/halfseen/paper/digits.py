@@ -53,7 +53,7 @@ class DigitsWorld(World):
     observe_prob: float = params.probability(default=0.3)
     noise_scale: float = params.real(default=0.05, low=0.0)
 
-    def validate(self) -> None:
+    def setup(self) -> None:
         """Raise InvalidSettingError if the rank does not fit."""
         checks.integer("rank", self.rank, 1, min(self.dim, MAX_RANK))
 

@@ -11,7 +11,6 @@ from halfseen.errors import InvalidSettingError
 from halfseen.theory import Gaps, Problem, hard_instance_gaps
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Realization, Round, World, register_world
-from halfseen.worlds.masking import Bernoulli
 
 MASKINGS = ("oracle-augmented", "fully-masked")
 _N_DECISIONS = 4  # of the eight equally likely arms
@@ -120,7 +119,7 @@ class HardInstanceRealization:
         for _ in range(world.horizon):
             drawn = random.integers(len(self.catalogue), size=world.n_arms)
             arms = self.catalogue[drawn]
-            mask = Bernoulli().mask(random, arms, world.observe_prob)
+            mask = random.random(arms.shape) < world.observe_prob
             if augmented:
                 mask |= (drawn < _N_DECISIONS)[:, None]
             noise = world.noise_scale * random.standard_normal()

@@ -308,7 +308,7 @@ class ProductContextWorld(World):
     noise_scale: float = params.real(default=0.5, low=0.0)
     tail: Any = params.real(default=None, low=0.0)
 
-    def validate(self) -> None:
+    def setup(self) -> None:
         """Fill in the paper's settings."""
         for name in ("dim", "horizon", "tail"):
             if getattr(self, name) is None:

@@ -14,8 +14,8 @@ from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.lazy import from_extra
 from halfseen.linear.drawing import drawn
 from halfseen.linear.history import Played, next_start
-from halfseen.params import choice, integer, real
-from halfseen.policies.base import Policy
+from halfseen.params import choice, real
+from halfseen.policies.per_arm import ItemPolicy
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
 from halfseen.state import Part, Whole
@@ -52,7 +52,7 @@ def predicted(model: Any, rows: FloatArray) -> FloatArray:
 
 
 @register_policy
-class EpsilonGreedy(Policy):
+class EpsilonGreedy(ItemPolicy):
     """Trees fitted to all rewards so far; a small share of the rounds is played at random.
 
     Each item with an id has its own estimator, on arm and context; all other arms share one.
@@ -79,15 +79,6 @@ class EpsilonGreedy(Policy):
         "_next_fit": Whole(1, sys.maxsize),
     }
 
-    needs: ClassVar[tuple[str, ...]] = ("dim", "seed")
-    _uses_items = True
-
-    context_dim: int = integer(
-        default=0,
-        low=0,
-        high=checks.LARGEST_SIZE,
-        doc="Number of features of a context; by default that of the first one.",
-    )
     estimator: str = choice(
         default="boosted-trees",
         words=ESTIMATORS,
@@ -99,7 +90,6 @@ class EpsilonGreedy(Policy):
         high=1.0,
         doc="Share of the rounds in which all arms are equally likely.",
     )
-    seed: int = integer(default=0, low=0, doc="Seed of random choices and of the estimators.")
 
     def setup(self) -> None:
         """Start without rewards."""

@@ -1,6 +1,6 @@
 """Policies that show a transformed slate to an inner policy: filled in, standardised.
 
-scikit-learn is imported only when an imputer is created.
+scikit-learn is imported only for the iterative imputer.
 """
 
 import sys
@@ -136,58 +136,55 @@ class ViewedPolicy(Policy):
         self._inner._check_note(note.inner)
 
 
-IMPUTERS = ("zero", "mean", "knn", "iterative")
+IMPUTERS = ("zero", "mean", "iterative")
 
 # Errors that overflow inside an imputer can raise.
 _FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError)
 
 
-def fresh_imputer(name: str, seed: int = 0) -> Any:
+def _iterative_imputer(seed: int) -> Any:
     """Return an imputer of scikit-learn, not fitted, that keeps the shape of a slate."""
     with from_extra("paper"):
         from sklearn import impute
         from sklearn.experimental import enable_iterative_imputer
 
     assert enable_iterative_imputer  # importing it adds IterativeImputer to sklearn.impute
-    if name == "knn":
-        return impute.KNNImputer(keep_empty_features=True)
-    if name == "iterative":
-        # Each iteration goes through all features: about 15 ms per choice with 30 features
-        # (measured). In the main study at p = .3 the regrets of seeds 0 and 1 were 24.9 and 18.1
-        # with one iteration, 17.9 and 15.4 with two, and the same with three.
-        state = int(stream(seed, "imputer").integers(2**31))
-        return impute.IterativeImputer(max_iter=2, random_state=state, keep_empty_features=True)
-    strategy = "constant" if name == "zero" else "mean"
-    return impute.SimpleImputer(strategy=strategy, fill_value=0.0, keep_empty_features=True)
+    # Each iteration goes through all features: about 15 ms per choice with 30 features (measured).
+    # In the main study at p = .3 the regrets of seeds 0 and 1 were 24.9 and 18.1 with one
+    # iteration, 17.9 and 15.4 with two, and the same with three.
+    state = int(stream(seed, "imputer").integers(2**31))
+    return impute.IterativeImputer(max_iter=2, random_state=state, keep_empty_features=True)
 
 
 class Filler:
-    """Fills in tables with an imputer fitted to rows; deterministic, and seen entries stay.
+    """Fills in tables as rows suggest; deterministic, and seen entries stay.
 
-    A hidden entry becomes 0 if no row shows its feature, or if the imputer fails: some imputers
-    fail on very large numbers or on numbers of very different size.
+    A hidden entry becomes 0 if no row shows its feature, or if the imputer fails: the iterative one
+    fails on very large numbers or on numbers of very different size.
 
     Parameters
     ----------
-    imputer : estimator
-        Not fitted.
+    imputer : str
+        One of `IMPUTERS`.
     rows : ndarray, shape (n, dim)
         NaN where hidden. Without rows every hidden entry becomes 0.
+    seed : int
     """
 
-    def __init__(self, imputer: Any, rows: FloatArray) -> None:
+    def __init__(self, imputer: str, rows: FloatArray, seed: int) -> None:
         self.rows = rows
-        self._known = ~np.isnan(rows).all(axis=0) if len(rows) else np.zeros(rows.shape[1], bool)
+        seen = ~np.isnan(rows)
+        self._known = seen.any(axis=0)
         self._constants = np.zeros(rows.shape[1])
         self._imputer: Any = None
-        if self._known.any():
-            with _quiet(), suppress(*_FAILURES):
-                self._imputer = imputer.fit(rows)
-            if hasattr(self._imputer, "statistics_"):
-                # The guess of a SimpleImputer is one number per feature: it is computed only once.
-                guesses = np.asarray(self._imputer.statistics_, dtype=np.float64)
-                self._constants = np.where(self._known, _cut_off(guesses), 0.0)
-                self._imputer = None
+        if imputer == "mean":
+            sums = np.where(seen, rows, 0.0).sum(axis=0)
+            self._constants = _cut_off(sums / np.maximum(seen.sum(axis=0), 1))
+        elif imputer == "iterative":
+            unfitted = _iterative_imputer(seed)
+            if self._known.any():
+                with _quiet(), suppress(*_FAILURES):
+                    self._imputer = unfitted.fit(rows)
 
     def fill(self, table: FloatArray) -> FloatArray:
         """Return a table (n_arms, dim) with nothing hidden."""
@@ -258,8 +255,8 @@ class Imputed(Exploring, ViewedPolicy):
     imputer: str = choice(
         default="mean",
         words=IMPUTERS,
-        doc="""`SimpleImputer` with zeros or means, `KNNImputer`, or `IterativeImputer` with 2
-    iterations, of scikit-learn.""",
+        doc="""What fills in: zeros, means, or `IterativeImputer` of scikit-learn with 2
+    iterations.""",
     )
     first_fit: int = integer(
         default=10, low=1, high=checks.LARGEST_HORIZON, doc="Rounds before the first fit."
@@ -281,7 +278,7 @@ class Imputed(Exploring, ViewedPolicy):
         self._inner = self.inner_policy(self.dim)
 
     def _filled_by(self, rows: FloatArray) -> Filler:
-        return Filler(fresh_imputer(self.imputer, self.seed), rows)
+        return Filler(self.imputer, rows, self.seed)
 
     def _view(self, slate: Slate) -> FloatArray:
         return self._filler.fill(slate._table)

@@ -7,7 +7,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.linear.eigen import checked_basis
-from halfseen.linear.lift import Lift, checked_impute_ridge
+from halfseen.linear.lift import Lift
 from halfseen.params import custom, real
 from halfseen.policies.imputed import Exploring, ViewedPolicy
 from halfseen.policies.registry import register_policy
@@ -51,25 +51,17 @@ class Oracle(Exploring, ViewedPolicy):
         low=0.0,
         high=LARGEST,
         low_open=True,
-        doc="σ², at least 1e-10 of the mean of D.",
+        doc="σ²; raised to 1e-10 of the mean of D if smaller.",
     )
 
     def setup(self) -> None:
         """Start with an empty regression in the coordinates of the basis."""
         rank, variances = self.basis.shape[1], self.latent_variances
-        if variances.ndim and len(variances) != rank:
+        if variances.shape not in ((), (rank,)):
             raise InvalidSettingError(
                 f"latent_variances must be one number, or one for each of {rank} columns, got "
                 f"{variances.tolist()}"
             )
-        mean = float(variances.mean())
-        try:
-            checked_impute_ridge(self.entry_noise / mean)
-        except InvalidSettingError:
-            raise InvalidSettingError(
-                f"entry_noise must be at least 1e-10 of the latent variances' mean {mean:g}, got "
-                f"{self.entry_noise}"
-            ) from None
         each = np.broadcast_to(variances, rank)
         self._lift = Lift.posterior_mean(self.basis, each, self.entry_noise)
         self._inner = self.inner_policy(rank)
@@ -87,11 +79,7 @@ def _checked_variances(value: Any) -> FloatArray:
     try:
         variances = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
-        variances = np.empty((0, 0))
-    if variances.ndim > 1:
-        raise InvalidSettingError(
-            f"latent_variances must be one number or one per column, got {value!r}"
-        )
+        raise InvalidSettingError(f"latent_variances must be numbers, got {value!r}") from None
     for variance in variances.ravel().tolist():
         checks.real("latent_variances", variance, 1 / LARGEST, LARGEST)
     return variances

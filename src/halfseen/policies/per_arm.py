@@ -71,8 +71,23 @@ class _ByItem(NamedTuple):
         }
 
 
+class ItemPolicy(Policy):
+    """A baseline that learns about each item by itself, in its context."""
+
+    needs: ClassVar[tuple[str, ...]] = ("dim", "seed")
+    _uses_items = True
+
+    context_dim: int = integer(
+        default=0,
+        low=0,
+        high=checks.LARGEST_SIZE,
+        doc="Number of features of a context; by default that of the first one.",
+    )
+    seed: int = integer(default=0, low=0, doc="Seed of all random numbers.")
+
+
 @register_policy
-class PerArmRidge(Policy):
+class PerArmRidge(ItemPolicy):
     """Disjoint LinUCB: one ridge regression of rewards on the context for each item.
 
     Hidden entries of a context are filled in by the mean of their column, columns are standardised,
@@ -108,15 +123,6 @@ class PerArmRidge(Policy):
         "_next_fit": Whole(1, sys.maxsize),
     }
 
-    needs: ClassVar[tuple[str, ...]] = ("dim", "seed")
-    _uses_items = True
-
-    context_dim: int = integer(
-        default=0,
-        low=0,
-        high=checks.LARGEST_SIZE,
-        doc="Number of features of a context; by default that of the first one.",
-    )
     radius: float = scale_param(0.3, doc="Multiple of the width in a score; 0 does not explore.")
     exploration: str = choice(
         default="ucb",
@@ -125,7 +131,6 @@ class PerArmRidge(Policy):
     item: Thompson sampling.""",
     )
     ridge: float = ridge_param()
-    seed: int = integer(default=0, low=0, doc="Seed of ties, and of the sample of contexts.")
 
     def setup(self) -> None:
         """Start without contexts and rewards."""

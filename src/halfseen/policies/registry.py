@@ -12,8 +12,6 @@ P = TypeVar("P", bound=Policy)
 
 # Importing one of these packages registers its policies.
 _SHIPPED = ("halfseen.policies", "halfseen.tofu", "halfseen.latent")
-# The paper's own policies are registered only when somebody imports them.
-_ELSEWHERE = {"Pslb": "halfseen.paper"}
 
 _CLASSES: dict[str, type[Policy]] = {}
 
@@ -53,12 +51,10 @@ def registered(name: Any) -> type[Policy]:
     """Return the policy class of a name."""
     if name not in _CLASSES:
         known = all_policies()
-        if name in _ELSEWHERE:
-            raise ArchiveError(f"{name} is not loaded: import {_ELSEWHERE[name]} first")
         if name not in known:
             raise ArchiveError(
                 f"no policy is called {name!r}, there are {sorted(known)}: import the module that "
-                "defines it, with @register_policy on the class"
+                "defines it, with @register_policy on the class; halfseen.paper has Pslb"
             )
     return _CLASSES[name]
 

@@ -83,8 +83,6 @@ _STANDARD = {
     "two-phase-zf-best": Look("two phases, best τ, zero-filled first", "#6A4FB3", DOTTED, "v"),
     "two-phase-zf": Look("two phases, τ = T^(2/3), zero-filled first", "#9C6C00", DASHED, "p"),
     "impute-mean": Look("mean-filled OFUL", _BROWN, MIXED, "h"),
-    "impute-knn": Look("kNN-filled OFUL", "#B98B5E", DOTTED, "H"),
-    "impute-iterative": Look("iteratively filled OFUL", "#5C3A1A", DASHED, "8"),
     "scaled-zero": Look("ZF-OFUL, scaled", "#C05A72", SOLID, "v"),
     "scaled-mean": Look("mean-filled OFUL, scaled", "#3D7F5F", SOLID, "h"),
     "scaled-indicators": Look("OFUL with indicators, scaled", "#3F6FB5", SOLID, "s"),

@@ -140,7 +140,7 @@ class Method(Value):
         if self.facts:
             plain["facts"] = list(self.facts)
         return plain | {
-            name: value.to_dict() if isinstance(value, Value) else value
+            name: value.to_dict() if hasattr(value, "to_dict") else value
             for name, value in self.settings.items()
         }
 
@@ -193,8 +193,6 @@ METHODS: Mapping[str, Method] = {
     "two-phase": Method(policy="TwoPhase"),
     "uniform": Method(policy="Uniform"),
     "impute-mean": Method(policy="Imputed", settings={"imputer": "mean"}),
-    "impute-knn": Method(policy="Imputed", settings={"imputer": "knn"}),
-    "impute-iterative": Method(policy="Imputed", settings={"imputer": "iterative"}),
     "scaled-zero": Method(policy="Standardized", settings={"imputer": "zero"}),
     "scaled-mean": Method(policy="Standardized", settings={"imputer": "mean"}),
     "scaled-indicators": Method(

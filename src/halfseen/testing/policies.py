@@ -2,24 +2,21 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from copy import deepcopy
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
+from unittest import mock
 
 import numpy as np
 
 from halfseen import archive
 from halfseen.errors import (
-    InvalidInputError,
-    InvalidRewardError,
     InvalidSettingError,
-    InvalidSlateError,
-    UnknownDecisionError,
 )
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import policy_to_dict, restored
-from halfseen.values import LARGEST, Decision, FloatArray, Scores, Slate
+from halfseen.values import LARGEST, Decision, FloatArray, Scores
 
 P = TypeVar("P", bound=Policy)
 Factory = Callable[[], Policy]
@@ -28,7 +25,6 @@ _DIM = 6  # for a policy that takes its dimension from the first slate
 _CONTEXT_DIM = 4
 _N_NEW = 2
 _TOLERANCE = 1e-6
-_MOMENTS = (0, 3, 5, 8)  # before the first round, early, and later
 
 FEW = (4, 1, 7, 3, 5, 2, 6, 8)
 """Numbers of arms in successive rounds."""
@@ -79,9 +75,6 @@ class Check:
 
     def __str__(self) -> str:
         return self.name
-
-    def __repr__(self) -> str:
-        return f"<check {self.name}>"
 
 
 def expect(condition: object, how: str) -> None:
@@ -166,58 +159,32 @@ def state_bytes(policy: Policy) -> bytes:
     return archive.to_bytes(policy_to_dict(policy))
 
 
-def state_size(node: Any) -> int:
-    """Return the memory that a state takes, in bytes: arrays and everything else as text."""
-    if isinstance(node, np.ndarray):
-        return node.nbytes
-    if isinstance(node, dict):
-        return sum(len(name) + state_size(child) for name, child in node.items())
-    if isinstance(node, list | tuple):
-        return sum(state_size(child) for child in node)
-    return len(str(node))
-
-
 def copy_of(policy: P) -> P:
     """Return a saved and loaded copy of a policy."""
     return restored(type(policy), archive.from_bytes(state_bytes(policy)))
-
-
-def twin_of(policy: P) -> P:
-    """Return a copy of a policy that was never in a file, which is faster than `copy_of`."""
-    return restored(type(policy), deepcopy(policy_to_dict(policy)))
-
-
-def looks(decision: Decision) -> tuple[Any, ...]:
-    """Return everything of a decision, comparable bit by bit."""
-    return (
-        decision.arm,
-        decision.round,
-        decision.epoch,
-        decision.values.tobytes(),
-        decision.mask.tobytes(),
-        decision.scores.tobytes(),
-        decision.estimates.tobytes(),
-        decision.widths.tobytes(),
-        decision.probabilities.tobytes(),
-    )
 
 
 def expect_same(decision: Decision, expected: Decision, where: str) -> None:
     """Raise an AssertionError unless two decisions are the same."""
     arms = f"arm {decision.arm} instead of {expected.arm}"
     how = arms if decision.arm != expected.arm else "the same arm, but other scores"
-    expect(looks(decision) == looks(expected), f"round {expected.round}, {where}: {how}")
+    expect(decision == expected, f"round {expected.round}, {where}: {how}")
 
 
 def expect_scores(decision: Decision, n_arms: int) -> None:
-    """Raise an AssertionError unless every arm has a finite score, estimate + width."""
+    """Raise an AssertionError unless all arms have finite scores, and a sound choice was made."""
     scores, estimates, widths = parts = decision.scores, decision.estimates, decision.widths
-    where = f"round {decision.round}"
-    for part in parts:
+    where, law = f"round {decision.round}", decision.probabilities
+    for part in (*parts, law):
         expect(part.shape == (n_arms,), f"{where}: {part.shape[0]} scores for {n_arms} arms")
         if not np.isfinite(part).all():  # the message takes longer than the check
             raise AssertionError(f"{where}: a score is not finite: {part}")
     expect(np.array_equal(scores, estimates + widths), f"{where}: score ≠ estimate + width")
+    adds_up = law.min() >= 0.0 and abs(law.sum() - 1.0) <= 1e-9
+    expect(adds_up, f"{where}: probabilities do not add up to 1")
+    expect(decision.probability == law[decision.arm] > 0.0, f"{where}: an impossible choice")
+    best = scores[decision.arm] == scores.max() or decision.probability < 1.0
+    expect(best, f"{where}: arm {decision.arm} was chosen, another has a better score")
 
 
 # All contracts together
@@ -304,67 +271,19 @@ def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
     expect(state_bytes(other) == state_bytes(policy), "the end has other bytes")
 
 
-# Inputs
-
-
-@Check
-def inputs_are_neither_changed_nor_kept(factory: Factory) -> None:
-    """A policy does not change the arrays that it is offered, and later changes do not matter."""
-    policy = factory()
-    for table, rewards in offers(14, policy):
-        offered = table.copy()
-        policy.absorb(offered)
-        decision = policy.choose(offered)
-        expect(offered.tobytes() == table.tobytes(), f"round {decision.round} changed its options")
-        expect(offered.flags.writeable, "the options were made read-only")
-        before, shown = state_bytes(policy), looks(decision)
-        offered[:] = 7.0
-        expect(state_bytes(policy) == before, "the policy kept the caller's array")
-        expect(looks(decision) == shown, "the decision kept the caller's array")
-        policy.learn(decision, rewards[decision.arm])
-
-
 # Choices
 
 
 @Check
-def decisions_show_what_was_chosen(factory: Factory) -> None:
-    """A decision has its round, counted from 1, its arm as it was seen, and a score per arm."""
+def every_arm_has_a_score_and_the_best_is_chosen(factory: Factory) -> None:
+    """Scores are finite, probabilities add up, and what is not drawn has the best score."""
     policy = factory()
-    expect(policy.round == 0, f"a fresh policy is in round {policy.round}")
-    for number, (table, rewards) in enumerate(offers(34, policy, sizes=_WIDE), start=1):
+    for table, rewards in offers(34, policy, sizes=_WIDE):
+        expect(np.isfinite(policy.score(table)).all(), "`score` is not finite")
         decision = policy.choose(table)
-        expect((decision.round, policy.round) == (number, number), f"round {number} has another")
         expect(0 <= decision.arm < len(table), f"arm {decision.arm} of {len(table)} was chosen")
-        arm = table[decision.arm]
-        expect(np.array_equal(decision.values, np.nan_to_num(arm)), "values of another arm")
-        expect(np.array_equal(decision.mask, ~np.isnan(arm)), "the mask of another arm")
         expect_scores(decision, len(table))
         policy.learn(decision, rewards[decision.arm])
-
-
-@Check
-def the_best_score_is_chosen(factory: Factory) -> None:
-    """No arm has a better score than the chosen one, unless the choice was drawn."""
-    policy = factory()
-    for decision in walk(policy, offers(30, policy)):
-        best = int(decision.scores.argmax())
-        expect(
-            decision.scores[decision.arm] == decision.scores[best] or decision.probability < 1.0,
-            f"round {decision.round}: arm {decision.arm} was chosen, arm {best} has a better score",
-        )
-
-
-@Check
-def probabilities_add_up(factory: Factory) -> None:
-    """Each decision has a probability per arm; they add up, and the chosen one's is not 0."""
-    policy = factory()
-    for decision in walk(policy, offers(30, policy)):
-        law, n_arms = decision.probabilities, len(decision.scores)
-        expect(law.shape == (n_arms,), f"probabilities have shape {law.shape} for {n_arms} arms")
-        adds_up = bool((law >= 0.0).all()) and abs(law.sum() - 1.0) <= 1e-9
-        expect(adds_up, f"round {decision.round}: probabilities {law} do not add up to 1")
-        expect(decision.probability == law[decision.arm] > 0.0, "the chosen arm was impossible")
 
 
 @Check
@@ -374,7 +293,7 @@ def permuting_arms_permutes_the_choice(factory: Factory) -> None:
     random = np.random.default_rng(5)
     for table, rewards in offers(18, policy):
         order = random.permutation(len(table))
-        permuted = twin_of(policy).choose(table[order])
+        permuted = deepcopy(policy).choose(table[order])
         decision = policy.choose(table)
         near = np.allclose(permuted.scores, decision.scores[order], rtol=1e-9, atol=1e-12)
         expect(near, f"round {decision.round}: scores depend on the order of the arms")
@@ -414,47 +333,6 @@ def scores_stay_finite_at_the_limits(factory: Factory) -> None:
 
 
 @Check
-def bad_slates_change_nothing(factory: Factory) -> None:
-    """Options that are not a slate are refused by `choose` and `absorb`, and change nothing."""
-    for policy, _, before in _moments(factory):
-        for what, options in _bad_slates(policy.dim):
-            for call in (policy.choose, policy.absorb):
-                expect_refusal(call, options, error=InvalidSlateError, what=what)
-            expect(state_bytes(policy) == before, f"{what} changed the policy")
-
-
-@Check
-def bad_rewards_change_nothing(factory: Factory) -> None:
-    """A reward that is not a finite number is refused and changes nothing."""
-    bad: tuple[Any, ...] = (np.nan, np.inf, -1e300, 10**400, None, "1.0", 1.0 + 0.0j, [0.5])
-    for policy, decisions, before in _moments(factory):
-        for reward in bad:
-            for decision in decisions:
-                what = f"the reward {reward!r:.9}"
-                expect_refusal(policy.learn, decision, reward, error=InvalidRewardError, what=what)
-            expect(state_bytes(policy) == before, f"the reward {reward!r:.9} changed the policy")
-
-
-@Check
-def decisions_that_it_cannot_have_made_change_nothing(factory: Factory) -> None:
-    """A decision of a later round or epoch, with more features, or of another class is refused."""
-    for policy, decisions, before in _moments(factory):
-        unknown: list[Any] = ["id", None, 0, {}]
-        for decision in decisions[-1:]:
-            plain = decision.to_dict()
-            edits: tuple[dict[str, Any], ...] = (
-                {"policy": "Another"},
-                {"round": policy.round + 1},
-                {"epoch": policy.round + 1},
-                {"values": [*plain["values"], 1.0]},
-            )
-            unknown += [Decision.from_dict(plain | edit) for edit in edits]
-        for each in unknown:
-            expect_refusal(policy.learn, each, 0.5, error=UnknownDecisionError, what=repr(each))
-            expect(state_bytes(policy) == before, f"{each!r} changed the policy")
-
-
-@Check
 def hooks_replace_and_do_not_edit(factory: Factory) -> None:
     """A hook that fails at its end leaves no trace: it replaces what attributes hold."""
     for policy, decisions, before in _moments(factory):
@@ -462,6 +340,7 @@ def hooks_replace_and_do_not_edit(factory: Factory) -> None:
         calls: dict[str, Callable[[], object]] = {
             "decide": partial(policy.choose, table),
             "_observe": partial(policy.absorb, table),
+            "_appraise": partial(policy.score, table),
         }
         if decisions:
             calls["update"] = partial(policy.learn, decisions[-1], 0.5)
@@ -488,7 +367,7 @@ def memory_is_bounded(factory: Factory) -> None:
         sizes = []
         for index in range(n_rounds):
             walk(policy, [rounds[index % 4]])
-            sizes.append(state_size(policy_to_dict(policy)))
+            sizes.append(len(state_bytes(policy)))
         return max(sizes[-8:])
 
     early, late = largest(32), largest(64)
@@ -497,22 +376,7 @@ def memory_is_bounded(factory: Factory) -> None:
     expect(late < early + room, f"{early} bytes after 32 rounds, {late} after 96")
 
 
-# Scores without a choice, logs, and features that enter later
-
-
-@Check
-def scores_are_given_without_any_change(factory: Factory) -> None:
-    """`score` returns a finite estimate and width per arm and changes nothing."""
-    policy = factory()
-    rounds = offers(12, policy)
-    for n_rounds in (0, 4, 8):
-        walk(policy, rounds[n_rounds : n_rounds + 4])
-        before = state_bytes(policy)
-        for table, _ in rounds[:3]:
-            estimates, widths = policy.score(table)
-            expect(estimates.shape == widths.shape == (len(table),), "one score per arm")
-            expect(np.isfinite([estimates, widths]).all(), "a score is not finite")
-        expect(state_bytes(policy) == before, "score changed the policy")
+# Rewards that wait, logs, and features that enter later
 
 
 @Check
@@ -531,19 +395,15 @@ def expecting_a_reward_changes_no_estimate(factory: Factory) -> None:
 
 @Check
 def a_log_may_come_in_any_parts(factory: Factory) -> None:
-    """Logged rewards are learned, in whatever parts the log comes; bad ones change nothing."""
+    """Logged rewards are learned, in whatever parts the log comes."""
     policy = factory()
     table, rewards = offers(1, policy, sizes=(12,))[0]
-    whole, parts = twin_of(policy), twin_of(policy)
+    whole, parts = deepcopy(policy), deepcopy(policy)
     whole.learn_logged(table, rewards)
     for start, stop in ((0, 1), (1, 7), (7, 12)):
         parts.learn_logged(table[start:stop], rewards[start:stop].tolist())
     expect(state_bytes(parts) == state_bytes(whole), "parts taught something else than the whole")
     expect(whole.round == 12, f"12 logged rewards are {whole.round} rounds")
-    before = state_bytes(whole)
-    for bad in ([np.nan] * 12, rewards[:11], "rewards", None):
-        expect_refusal(whole.learn_logged, table, bad, error=InvalidRewardError, what=repr(bad))
-    expect(state_bytes(whole) == before, "bad rewards changed the policy")
 
 
 @Check
@@ -551,10 +411,11 @@ def growing_equals_having_known_all_features(factory: Factory) -> None:
     """A policy that was widened scores as if all features had been there before, hidden."""
     made = factory()
     if not made._can("_grow"):
-        _expect_no_growth(made)
+        expect_refusal(made.widen, made.dim + 1, error=InvalidSettingError, what="a new feature")
         return
     narrow = made.dim or 6
-    grown, known = (_of_dim(made, narrow) for _ in range(2))
+    settings = made.settings() | {"dim": narrow}
+    grown, known = type(made)(**settings), type(made)(**settings)
     known.widen(narrow + _N_NEW, levels={narrow + 1: 0})
     early, late = (
         offers_in(dim, 30, (12,), seed=seed) for dim, seed in ((narrow, 0), (narrow + _N_NEW, 1))
@@ -573,50 +434,12 @@ def growing_equals_having_known_all_features(factory: Factory) -> None:
     for table, rewards in late[:6]:
         grown.learn_logged(table, rewards)
         known.learn_logged(table, rewards)
-    grown = twin_of(grown)
+    grown = copy_of(grown)
     for table, _ in late[6:12]:
         _expect_near(grown.score(table), known.score(table))
 
 
-# A context is used, or refused
-
-
-@Check
-def a_context_is_never_dropped(factory: Factory) -> None:
-    """A policy that cannot use a context refuses it, and changes nothing."""
-    policy = factory()
-    table, _ = offers(1, policy)[0]
-    if policy._can("_grow_context"):
-        policy.choose(table, context=np.ones(_CONTEXT_DIM))
-        expect(policy.context_dim == _CONTEXT_DIM, f"context_dim is {policy.context_dim}")
-        return
-    before = state_bytes(policy)
-    for call in (policy.choose, policy.absorb, policy.score):
-        with_context = lambda call=call: call(table, context=[1.0])  # noqa: E731
-        expect_refusal(with_context, error=InvalidInputError, what="a context")
-    expect(state_bytes(policy) == before, "a refused context changed the policy")
-
-
-@Check
-def bad_contexts_change_nothing(factory: Factory) -> None:
-    """A context that is not a row of `context_dim` numbers is refused and changes nothing."""
-    policy = factory()
-    if not policy._can("_grow_context"):
-        return
-    rounds, contexts = offers(9, policy), _contexts(9)
-    _walk_in_context(policy, rounds[:8], contexts)
-    before = state_bytes(policy)
-    bad = {
-        "too long": np.ones(_CONTEXT_DIM + 1),
-        "infinite": np.full(_CONTEXT_DIM, np.inf),
-        "text": ["a"] * _CONTEXT_DIM,
-    }
-    bad |= {"a table": np.ones((2, _CONTEXT_DIM)), "a number": 3.0}
-    for what, context in bad.items():
-        for call in (policy.choose, policy.absorb, policy.score):
-            given = lambda call=call, row=context: call(rounds[8].table, context=row)  # noqa: E731
-            expect_refusal(given, error=InvalidSlateError, what=f"a context that is {what}")
-        expect(state_bytes(policy) == before, f"a context that is {what} changed the policy")
+# Contexts, where a policy uses them
 
 
 @Check
@@ -626,14 +449,15 @@ def no_context_is_a_hidden_one(factory: Factory) -> None:
     if not policy._can("_grow_context"):
         return
     rounds, contexts = offers(20, policy), _contexts(20)
-    _walk_in_context(policy, rounds[:10], contexts)
-    other = twin_of(policy)
+    for (table, rewards), context in zip(rounds[:10], contexts, strict=False):
+        decision = policy.choose(table, context=context)
+        policy.learn(decision, float(rewards[decision.arm]))
+    other = deepcopy(policy)
     for table, rewards in rounds[10:]:
-        ours, theirs = (
-            policy.choose(table),
-            other.choose(table, context=np.full(_CONTEXT_DIM, np.nan)),
-        )
-        expect_same(theirs, ours, "with a hidden context")
+        hidden = np.full(_CONTEXT_DIM, np.nan)
+        ours, theirs = policy.choose(table), other.choose(table, context=hidden)
+        same = theirs.arm == ours.arm and np.array_equal(theirs.scores, ours.scores)
+        expect(same, f"round {ours.round}: other scores with a hidden context")
         for each, decision in ((policy, ours), (other, theirs)):
             each.learn(decision, float(rewards[decision.arm]))
 
@@ -644,7 +468,7 @@ def growing_contexts_equal_having_known_all_features(factory: Factory) -> None:
     policy = factory()
     if not policy._can("_grow_context"):
         return
-    grown, known = policy, twin_of(policy)
+    grown, known = policy, deepcopy(policy)
     known.widen(context_dim=_CONTEXT_DIM + 2, context_levels={_CONTEXT_DIM + 1: 0})
     rounds, contexts = offers(36, policy), _contexts(36, _CONTEXT_DIM + 2)
     contexts[:18, _CONTEXT_DIM] = np.nan
@@ -678,55 +502,24 @@ class _AtItsEndError(Exception):
     """What a hook raises after it has done its work."""
 
 
-@contextmanager
-def _failing_at_its_end(policy: Policy, hook: str) -> Iterator[None]:
+def _failing_at_its_end(policy: Policy, hook: str) -> AbstractContextManager[object]:
     done = getattr(policy, hook)
 
     def fails(*given: Any) -> None:
         done(*given)
         raise _AtItsEndError
 
-    policy.__dict__[hook] = fails
-    try:
-        yield
-    finally:
-        del policy.__dict__[hook]
+    return mock.patch.object(policy, hook, fails)
 
 
 def _moments(factory: Factory) -> Iterator[tuple[Policy, list[Decision], bytes]]:
     """Yield a policy at several times, its last two decisions, not yet learned, and its bytes."""
-    for n_rounds in _MOMENTS:
+    for n_rounds in (0, 3, 8):
         policy = factory()
         rounds = offers(n_rounds, policy, sizes=(4,))
         walk(policy, rounds[:-2])
         decisions = [policy.choose(table) for table, _ in rounds[-2:]]
         yield policy, decisions, state_bytes(policy)
-
-
-def _bad_slates(dim: int | None) -> Iterator[tuple[str, Any]]:
-    n_features = dim or 6
-    table = np.ones((3, n_features))
-    yield "no options", None
-    yield "one arm without its slate", table[0]
-    yield "a slate without arms", table[:0]
-    yield "a table of texts", [["x"] * n_features]
-    yield "an infinite entry", np.where(np.arange(n_features) == 0, np.inf, table)
-    yield "a huge entry", np.where(np.arange(n_features) == 0, -1e300, table)
-    if dim is not None:
-        yield "one feature too many", np.ones((3, n_features + 1))
-        yield "a slate of another dimension", Slate(np.ones((3, n_features + 1)))
-
-
-def _expect_no_growth(policy: Policy) -> None:
-    walk(policy, offers(4, policy))
-    before = state_bytes(policy)
-    wider = policy.dim + 1
-    expect_refusal(policy.widen, wider, error=InvalidSettingError, what="a new feature")
-    expect(state_bytes(policy) == before, "a refused feature changed the policy")
-
-
-def _of_dim(policy: Policy, dim: int) -> Policy:
-    return type(policy)(**policy.settings() | {"dim": dim})
 
 
 def _padded(table: FloatArray) -> FloatArray:
@@ -741,14 +534,3 @@ def _contexts(n: int, dim: int = _CONTEXT_DIM) -> FloatArray:
     table = random.standard_normal((n, 2)) @ random.standard_normal((2, dim))
     table[random.random(table.shape) < 1 / 3] = np.nan
     return table
-
-
-def _walk_in_context(policy: Policy, rounds: list[Offer], contexts: FloatArray) -> list[Decision]:
-    """Play rounds in their contexts and return the decisions."""
-    decisions = []
-    for (table, rewards), context in zip(rounds, contexts, strict=False):
-        decision = policy.choose(table, context=context)
-        expect_scores(decision, len(table))
-        policy.learn(decision, float(rewards[decision.arm]))
-        decisions.append(decision)
-    return decisions

@@ -135,7 +135,11 @@ def check_identified(slate: Slate, latent: FloatArray) -> None:
     if missed.any():
         arm = int(missed.argmax())
         n_seen = int(np.count_nonzero(slate.mask[arm]))
-        raise Unidentifiable(arm=arm, n_seen=n_seen, rank=latent.shape[1])
+        entries = "entry" if n_seen == 1 else "entries"
+        raise Unidentifiable(
+            f"arm {arm} shows {n_seen} {entries}, too few to determine {latent.shape[1]} latent "
+            "coordinates: set impute_ridge > 0 or lower the rank"
+        )
 
 
 def fill(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArray:

@@ -70,4 +70,4 @@ def _as_ingredient(name: str, kind: type[Ingredient], value: Any) -> Ingredient:
             f"must be one of {names}, or a {kind.__name__} whose module is imported, got {got!r}",
             name=name,
         )
-    return known[got].from_dict({key: value[key] for key in value if key != "rule"})
+    return known[got](**{key: value[key] for key in value if key != "rule"})

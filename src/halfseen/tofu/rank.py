@@ -143,7 +143,7 @@ class ThresholdRule(RankRule):
         """Raise InvalidSettingError if the floor exceeds `dim`."""
         checks.integer("floor", self.floor, 0, dim)
 
-    def validate(self) -> None:
+    def setup(self) -> None:
         """Raise InvalidSettingError if the cap is below the floor."""
         if self.cap is not None:
             checks.integer("cap", self.cap, max(1, self.floor))

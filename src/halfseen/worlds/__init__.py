@@ -3,16 +3,6 @@
 Importing this package registers every world and every mask law that ships with it.
 """
 
-from halfseen.worlds import (
-    context_worlds,
-    lowrank,
-    public_tables,
-    recorded,
-)
+from halfseen.worlds import context_worlds, lowrank, public_tables, recorded
 
-__all__ = [
-    "context_worlds",
-    "lowrank",
-    "public_tables",
-    "recorded",
-]
+__all__ = ["context_worlds", "lowrank", "public_tables", "recorded"]

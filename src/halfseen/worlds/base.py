@@ -150,18 +150,18 @@ class World(Value, ABC):
         return {}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name of its kind and the settings that are not at their default.
+        """Return the name of its kind and its settings, as plain JSON types.
 
-        >>> from halfseen import LowRankWorld
-        >>> LowRankWorld(dim=12).to_dict()
-        {'kind': 'low-rank', 'dim': 12}
+        >>> from halfseen import LabelsWorld
+        >>> LabelsWorld(table="wine").to_dict()
+        {'kind': 'labels', 'table': 'wine', 'horizon': 2000, 'observe_prob': 1.0}
         """
         kinds = [kind for kind, world in _KINDS.items() if world is type(self)]
         if not kinds:
             raise InvalidSettingError(
                 f"world {type(self).__name__} has no name: put @register_world on its class"
             )
-        return {"kind": kinds[0], **super().to_dict()}
+        return {"kind": kinds[0], **self.settings()}
 
 
 W = TypeVar("W", bound=type[World])
@@ -203,11 +203,6 @@ def register_world(kind: str) -> Callable[[W], W]:
     return keep
 
 
-def world_kinds() -> tuple[str, ...]:
-    """Return the names of all worlds."""
-    return tuple(sorted(_KINDS))
-
-
 def world_from(plain: Mapping[str, Any]) -> World:
     """Return the world that `to_dict` made plain: its kind, and its settings by name.
 
@@ -218,8 +213,7 @@ def world_from(plain: Mapping[str, Any]) -> World:
     kind = settings.pop("kind", None)
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InvalidSettingError(
-            f"must be one of {list(world_kinds())}, got {kind!r}"
-            f"{checks.did_you_mean(kind, _KINDS)}",
+            f"must be one of {sorted(_KINDS)}, got {kind!r}{checks.did_you_mean(kind, _KINDS)}",
             name="kind",
         )
-    return _KINDS[kind].from_dict(settings)
+    return _KINDS[kind](**settings)

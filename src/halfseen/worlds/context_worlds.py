@@ -49,7 +49,7 @@ class BilinearWorld(World):
     main_effect: float = params.real(default=0.5, low=0.0)
     noise_scale: float = params.real(default=0.3, low=0.0)
 
-    def validate(self) -> None:
+    def setup(self) -> None:
         """Raise InvalidSettingError if a rank or the catalogue does not fit."""
         checks.integer("rank", self.rank, 1, self.dim)
         checks.integer("context_rank", self.context_rank, 1, self.context_dim)
@@ -153,7 +153,7 @@ class DisjointArmsWorld(World):
     main_effect: float = params.real(default=0.5, low=0.0)
     noise_scale: float = params.real(default=0.3, low=0.0)
 
-    def validate(self) -> None:
+    def setup(self) -> None:
         """Raise InvalidSettingError if the rank does not fit the dimension."""
         checks.integer("context_rank", self.context_rank, 1, self.context_dim)
 

@@ -13,10 +13,8 @@ from halfseen.linear.eigen import incoherence
 from halfseen.theory import Problem
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
-from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_param
+from halfseen.worlds.masking import Bernoulli, MaskLaw, mask_law
 
-LATENT_LAWS = ("gaussian", "uniform", "student")
-THETA_LAWS = ("random", "tail")
 _UNIFORM_BOUND = math.sqrt(3.0)  # a uniform law on ±√3 has variance 1
 
 
@@ -90,15 +88,20 @@ class LowRankWorld(World):
         default=(0.75, 1.25), check=_loadings, kind="(float, float)", plain=list
     )
     decay: float = params.real(default=0.0, low=0.0)
-    theta: str = params.choice(default="random", words=THETA_LAWS)
+    theta: str = params.choice(default="random", words=("random", "tail"))
     feature_scale: float = params.real(default=1.0, low=1e-50, high=1e50)
-    latent: str = params.choice(default="gaussian", words=LATENT_LAWS)
+    latent: str = params.choice(default="gaussian", words=("gaussian", "uniform", "student"))
     perturbation: float = params.real(default=0.0, low=0.0)
     change_round: int | None = params.integer(default=None, low=2)
-    masks: MaskLaw = mask_param()
+    masks: MaskLaw = params.custom(
+        default=Bernoulli(),
+        check=mask_law,
+        kind="MaskLaw, str or mapping",
+        plain=lambda law: law.to_dict(),
+    )
     context_dim: int | None = params.size(default=None)
 
-    def validate(self) -> None:
+    def setup(self) -> None:
         """Raise InvalidSettingError if rank or masks do not fit the dimension."""
         checks.integer("rank", self.rank, 1, self.dim)
         self.masks.stated_prob(self.observe_prob, self.dim)  # raises if they do not fit together
@@ -176,16 +179,16 @@ class LowRankRealization:
         world, random = self.world, np.random.default_rng()
         random.bit_generator.state = self._after_setup
         tails = seeding.stream(self.seed, "world", "tails")
-        mixing, contexts = self._mixing(self.basis), self._contexts()
+        basis, contexts = self.basis, self._contexts()
         for number in range(1, world.horizon + 1):
             if number == world.change_round and self.later_basis is not None:
-                mixing = self._mixing(self.later_basis)
-            arms = self._latents(random, tails) @ mixing
+                basis = self.later_basis
+            arms = self._latents(random, tails) @ (self.loadings[:, None] * basis.T)
             # Published instances draw a perturbation even if its size is 0.
             perturbation = random.standard_normal(arms.shape)
             if world.perturbation:
                 arms += world.feature_scale * world.perturbation * perturbation
-            mask = world.masks.mask(random, arms, world.observe_prob)
+            mask = world.masks.seen(random.random(arms.shape), arms, world.observe_prob)
             noise = world.noise_scale * random.standard_normal()
             slate = Slate(np.where(mask, arms, np.nan), context=next(contexts))
             yield Round(slate, arms @ self.theta, float(noise), arms)
@@ -214,11 +217,6 @@ class LowRankRealization:
             # variance 3. Z are the published normals, so that masks and noise stay the same.
             latents /= np.sqrt(2 * tails.standard_gamma(1.5, shape))
         return latents
-
-    def _mixing(self, basis: FloatArray) -> FloatArray:
-        """Return ΛU', shape (rank, dim)."""
-        mixing: FloatArray = self.loadings[:, None] * basis.T
-        return mixing
 
     def problem(self) -> Problem:
         """Return B_X, λ̄, λ_m, μ, S, R of this realization; B_X is infinite for unbounded latents.

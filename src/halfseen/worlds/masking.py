@@ -29,10 +29,6 @@ class MaskLaw(Value, ABC):
 
     law: ClassVar[str]
 
-    def mask(self, random: np.random.Generator, arms: FloatArray, observe_prob: float) -> BoolArray:
-        """Return which entries of arms (n_arms, dim) are seen; draws one uniform per entry."""
-        return self.seen(random.random(arms.shape), arms, observe_prob)
-
     @abstractmethod
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen; may overwrite the uniforms."""
@@ -42,32 +38,23 @@ class MaskLaw(Value, ABC):
         return observe_prob
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the law's name and those settings that are not at their default."""
-        return {"law": self.law, **super().to_dict()}
+        """Return the law's name and its settings, as plain JSON types."""
+        return {"law": self.law, **self.settings()}
 
 
-def mask_law_from(plain: Any) -> MaskLaw:
+def mask_law(name: str, value: Any) -> MaskLaw:
     """Return the mask law that a name, a mapping with the key "law", or a law itself describes.
 
-    >>> mask_law_from("bernoulli")
+    >>> mask_law("masks", "bernoulli")
     Bernoulli()
-    >>> mask_law_from({"law": "blocks", "size": 5})
+    >>> mask_law("masks", {"law": "blocks", "size": 5})
     Blocks(size=5)
-    >>> mask_law_from("blocks").to_dict()
-    {'law': 'blocks'}
     """
-    if isinstance(plain, MaskLaw):
-        return plain
-    if not isinstance(plain, str | Mapping):
-        raise InvalidSettingError(
-            f'must be a law, its name, or a mapping with the key "law", got {plain!r}', name="masks"
-        )
-    settings = {"law": plain} if isinstance(plain, str) else dict(plain)
-    name = checks.one_of("masks.law", settings.pop("law", None), tuple(_LAWS))
-    try:
-        return _LAWS[name].from_dict(settings)
-    except InvalidSettingError as error:
-        raise InvalidSettingError(error.text, name=f"masks.{error.name}") from None
+    if isinstance(value, MaskLaw):
+        return value
+    settings = dict(value) if isinstance(value, Mapping) else {"law": value}
+    law = checks.one_of(f"{name}.law", settings.pop("law", None), tuple(_LAWS))
+    return _LAWS[law](**settings)
 
 
 class Bernoulli(MaskLaw):
@@ -83,16 +70,6 @@ class Bernoulli(MaskLaw):
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen."""
         return uniforms < observe_prob
-
-
-def mask_param() -> Any:
-    """Declare the parameter `masks`: a law, its name, or its plain form."""
-    return params.custom(
-        default=Bernoulli(),
-        check=lambda _, value: mask_law_from(value),
-        kind="MaskLaw, str or mapping",
-        plain=lambda law: law.to_dict(),
-    )
 
 
 _PARTS = 2.0**26  # a double's 53 random bits, cut in two, are two independent uniform numbers
@@ -121,42 +98,40 @@ class PerFeature(MaskLaw):
     low: float | None = params.probability(default=None)
     high: float | None = params.probability(default=None)
 
-    def validate(self) -> None:
+    def setup(self) -> None:
         """Raise InvalidSettingError unless low ≤ high."""
         if self.low is not None and self.high is not None:
             checks.real("high", self.high, self.low, 1.0)
 
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
         """Return which entries of arms (n_arms, dim) are seen."""
-        return uniforms < _feature_probs(self, observe_prob, arms.shape[1])
+        return uniforms < self.stated_prob(observe_prob, arms.shape[1])
 
+    @lru_cache(maxsize=64)  # noqa: B019 (of equal laws one is kept)
     def stated_prob(self, observe_prob: float, dim: int) -> FloatArray:
         """Return the probability of each feature, shape (dim,), read-only."""
-        return _feature_probs(self, observe_prob, dim)
-
-
-@lru_cache(maxsize=64)
-def _feature_probs(law: PerFeature, observe_prob: float, dim: int) -> FloatArray:
-    half = min(observe_prob, 1.0 - observe_prob) / 2
-    low = observe_prob - half if law.low is None else law.low
-    high = observe_prob + half if law.high is None else law.high
-    if not low <= observe_prob <= high:
-        raise InvalidSettingError(
-            f"must be in {checks.interval(low, high)}, the range of the per-feature law, got "
-            f"{observe_prob!r}: set masks.low and masks.high around it",
-            name="observe_prob",
-        )
-    probs = np.full(dim, observe_prob)
-    if low < observe_prob < high:
-        grid = (np.arange(dim) + 0.5) / dim
-        target = (observe_prob - low) / (high - low)
-        # As the logarithm of k grows, the average falls from 1 to 0.
-        power = _root(lambda log_k: target - float((grid ** math.exp(log_k)).mean()), -40.0, 40.0)
-        probs = low + (high - low) * grid ** math.exp(power)
-    order = seeding.stream(0, "masks", "per-feature").permutation(dim)
-    probs = probs[order]
-    probs.setflags(write=False)
-    return probs
+        half = min(observe_prob, 1.0 - observe_prob) / 2
+        low = observe_prob - half if self.low is None else self.low
+        high = observe_prob + half if self.high is None else self.high
+        if not low <= observe_prob <= high:
+            raise InvalidSettingError(
+                f"must be in {checks.interval(low, high)}, the range of the per-feature law, got "
+                f"{observe_prob!r}: set masks.low and masks.high around it",
+                name="observe_prob",
+            )
+        probs = np.full(dim, observe_prob)
+        if low < observe_prob < high:
+            grid = (np.arange(dim) + 0.5) / dim
+            target = (observe_prob - low) / (high - low)
+            # As the logarithm of k grows, the average falls from 1 to 0.
+            power = _root(
+                lambda log_k: target - float((grid ** math.exp(log_k)).mean()), -40.0, 40.0
+            )
+            probs = low + (high - low) * grid ** math.exp(power)
+        order = seeding.stream(0, "masks", "per-feature").permutation(dim)
+        probs = probs[order]
+        probs.setflags(write=False)
+        return probs
 
 
 class PerArm(MaskLaw):

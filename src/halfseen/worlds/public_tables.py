@@ -40,8 +40,6 @@ class SourceTable:
 
     Attributes
     ----------
-    names : tuple of str
-        One per feature; those of a category are "column=value".
     values : ndarray, shape (n_rows, dim)
         Features in their own units, NaN where missing.
     origins : ndarray of int, shape (dim,)
@@ -53,7 +51,6 @@ class SourceTable:
         as equal in size as its ties allow: low, middle, high.
     """
 
-    names: tuple[str, ...]
     values: FloatArray
     origins: NDArray[np.int64]
     target: FloatArray
@@ -104,8 +101,7 @@ def _from_scikit_learn(loader: str, *, classes: bool = True, **arguments: bool) 
     found = getattr(datasets, loader)(**arguments)
     values = np.array(found.data, dtype=np.float64)
     paid = found.target.tolist() if classes else found.target
-    names = tuple(str(name) for name in found.feature_names)
-    return SourceTable(names, values, np.arange(len(names)), *_paid(paid, classes))
+    return SourceTable(values, np.arange(values.shape[1]), *_paid(paid, classes))
 
 
 def _hepatitis() -> SourceTable:
@@ -198,24 +194,20 @@ def _read_arff(place: str) -> "DataFrame":
 
 def _from_frame(frame: "DataFrame", target: str, *, classes: bool = True) -> SourceTable:
     """Return the table of a file; a column with a string that is no number is a category."""
-    names: list[str] = []
     values: list[FloatArray] = []
     origins: list[int] = []
     for origin, name in enumerate(frame.columns.drop(target)):
         column = frame[name]
         try:
-            encoded = {str(name): column.to_numpy(dtype=np.float64)}
+            encoded = [column.to_numpy(dtype=np.float64)]
         except ValueError:
-            encoded = {
-                f"{name}={level}": np.where(column.isna(), np.nan, column == level)
-                for level in sorted(column.dropna().unique())
-            }
-        names += encoded.keys()
-        values += encoded.values()
+            levels = sorted(column.dropna().unique())
+            encoded = [np.where(column.isna(), np.nan, column == level) for level in levels]
+        values += encoded
         origins += [origin] * len(encoded)
     paid = frame[target].tolist() if classes else frame[target].to_numpy(dtype=np.float64)
     table = np.ascontiguousarray(np.array(values, dtype=np.float64).T)
-    return SourceTable(tuple(names), table, np.array(origins), *_paid(paid, classes))
+    return SourceTable(table, np.array(origins), *_paid(paid, classes))
 
 
 def _paid(target: Any, classes: bool) -> tuple[FloatArray, NDArray[np.int64]]:
@@ -274,7 +266,7 @@ class RealTableWorld(World):
         default=None, low=0.0, high=1.0, low_open=True, high_open=True
     )
 
-    def validate(self) -> None:
+    def setup(self) -> None:
         """Raise InvalidSettingError if there are clicks with noise."""
         if self.click_rate is not None and self.noise_scale:
             raise InvalidSettingError(
@@ -316,7 +308,7 @@ class RealTableRealization:
         whole = shares.min() == 1.0
         return world.facts(
             self.seed,
-            dim=len(table.names),
+            dim=table.values.shape[1],
             observe_prob=world.observe_prob if whole else shares * world.observe_prob,
             noise_scale=world.noise_scale or None,
         )

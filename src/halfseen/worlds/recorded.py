@@ -1,7 +1,7 @@
 """Recorded arms and rewards from a CSV file."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,26 +13,12 @@ from numpy.typing import NDArray
 from halfseen import checks, params, seeding
 from halfseen.errors import InvalidInputError, InvalidSettingError
 from halfseen.lazy import from_extra
-from halfseen.values import LARGEST, FloatArray, Slate
+from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world
-from halfseen.worlds.masking import MaskLaw, mask_param
+from halfseen.worlds.lowrank import half_seen
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-
-class Columns(NamedTuple):
-    """Names of the columns of a table that are no features.
-
-    With `items`, the column of arms has ids of items that come back.
-    """
-
-    round: str
-    arm: str
-    mean: str
-    reward: str
-    context: tuple[str, ...] = ()
-    items: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,25 +62,16 @@ class Recorded:
         return int(counts[0]) if counts.min() == counts.max() else None
 
 
-def load(path: str, columns: Columns) -> Recorded:
-    """Return the table of a CSV file, which is read once as long as it does not change."""
-    place = Path(path)
-    if not place.exists():
-        raise InvalidSettingError(f"{path!r} does not exist (seen from {Path.cwd()})", name="path")
-    status = place.stat()
-    return _load(str(place.resolve()), path, (status.st_mtime_ns, status.st_size), columns)
-
-
-CHOSEN = "chosen"
-"""A column of this name says what was played; it is never a feature."""
+NO_FEATURES = ("arm", "chosen")
+"""Columns of these names say what was offered and played; they are never features."""
 
 MAX_LEVELS = 50
 """Number of different strings that a column may have."""
 
 
 @lru_cache(maxsize=4)
-def _load(resolved: str, source: str, stamp: tuple[int, int], columns: Columns) -> Recorded:
-    """Return the table of a file.
+def _load(path: Path, stamp: tuple[int, int], world: "TableWorld") -> Recorded:
+    """Return the table of a CSV file, which is read once as long as its stamp does not change.
 
     A column of strings alone is a category, one feature per string. A string among numbers is an
     error, and so are more strings than a category may have.
@@ -104,175 +81,141 @@ def _load(resolved: str, source: str, stamp: tuple[int, int], columns: Columns) 
     InvalidInputError
         Names the line and the column, the value got, and the remedy.
     """
-    frame = _frame(Path(resolved), source)
-    paid = _paid_column(frame, columns, source)
-    rounds = _numbers(frame, columns.round, source)
-    whole = (rounds == np.floor(rounds)) & (np.abs(rounds) < 2.0**53)
-    for row in np.flatnonzero(~whole).tolist():
-        raise InvalidInputError(
-            f"column {columns.round!r} must be whole numbers, got {rounds[row]} in line "
-            f"{frame.index[row] + 2} of {source}"
-        )
-    _check_twins(frame, columns, source)
-    values, names = _all_features(frame, columns, source)
-    payoffs = _numbers(frame, paid, source)
-    for row in np.flatnonzero(~(np.abs(payoffs) <= LARGEST)).tolist():
-        raise InvalidInputError(
-            f"every arm must have a finite {paid}, got {payoffs[row]} in line "
-            f"{frame.index[row] + 2} of {source}: fill it in, or leave out its round"
-        )
+    file = _File(world, _frame(path))
+    round_column, paid = world.round_column, file.paid_column()
+    rounds = file.numbers(round_column, "whole numbers", lambda x: (x % 1 == 0) & (abs(x) < 2**53))
+    payoffs = file.numbers(paid, "finite numbers for every arm", lambda x: abs(x) <= LARGEST)
+    others = {round_column, paid, world.id_column, *world.context_columns, *NO_FEATURES}
+    values, names = file.features([name for name in file.frame.columns if name not in others])
+    if not names:
+        raise InvalidInputError(f"{path} has no features: all its columns have another use")
+    shares = (values == values).mean(axis=0)
+    if not shares.all():
+        name = names[int(shares.argmin())]
+        raise InvalidInputError(f"feature {name!r} of {path} was never recorded: leave it out")
     order = np.argsort(rounds, kind="stable")
     starts = np.append(np.unique(rounds[order], return_index=True)[1], len(rounds))
     if np.diff(starts).max() == 1:
         raise InvalidInputError(
-            f"{source} has one row per round, so only the reward of the chosen option is known: a "
+            f"{path} has one row per round, so only the reward of the chosen option is known: a "
             "simulation needs every option of a round, each with its mean or reward, and "
             "`halfseen evaluate` is for a log with propensities"
         )
-    context = _context(frame, columns, source)
     return Recorded(
         values=values[order],
         payoffs=payoffs[order],
         starts=starts,
-        noisy=paid == columns.reward,
+        noisy=paid == world.reward_column,
         names=names,
-        shares=(values == values).mean(axis=0),
-        context=None if context is None else context[order[starts[:-1]]],
-        items=_items(frame, columns, source)[order] if columns.items else None,
+        shares=shares,
+        context=file.context()[order[starts[:-1]]] if world.context_columns else None,
+        items=None if world.id_column is None else file.items(world.id_column)[order],
     )
 
 
-def _paid_column(frame: "DataFrame", columns: Columns, source: str) -> str:
-    """Return the column of means or rewards after checking that all named columns are there."""
-    names = [str(name) for name in frame.columns]
-    for name in (columns.round, *columns.context, *([columns.arm] if columns.items else [])):
-        if name not in names:
-            raise InvalidSettingError(f"{source} has no column {name!r}, only {names}")
-    paid = [name for name in (columns.mean, columns.reward) if name in names]
-    if len(paid) != 1:
-        raise InvalidInputError(
-            f"{source} must have one of the columns {columns.mean!r} and {columns.reward!r}, got "
-            f"{paid or names}: rename or remove columns, or set mean_column, reward_column"
-        )
-    return paid[0]
-
-
-def _all_features(
-    frame: "DataFrame", columns: Columns, source: str
-) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return the features of all rows, shape (n_rows, dim), and their names."""
-    others = {columns.round, columns.arm, columns.mean, columns.reward, CHOSEN, *columns.context}
-    found = [_features(frame, name, source) for name in frame.columns if name not in others]
-    if not found:
-        raise InvalidInputError(
-            f"{source} has no features: no column besides {sorted(others & set(frame.columns))}"
-        )
-    values = np.column_stack([values for values, _ in found])
-    names = tuple(name for _, names in found for name in names)
-    for row, feature in np.argwhere(np.abs(values) > LARGEST).tolist():
-        raise InvalidInputError(
-            f"features must be finite and at most {LARGEST:g} in size, got {values[row, feature]} "
-            f"in line {frame.index[row] + 2} of {source}, feature {names[feature]!r}: correct it, "
-            "or leave it empty if it is not known"
-        )
-    hidden = np.isnan(values).all(axis=0)
-    if hidden.any():
-        name = names[int(hidden.argmax())]
-        raise InvalidInputError(f"feature {name!r} was never recorded: leave it out")
-    return values, names
-
-
-def _frame(file: Path, source: str) -> "DataFrame":
+def _frame(path: Path) -> "DataFrame":
     with from_extra("paper"):
         import pandas as pd
 
     try:
         # Blank lines are read as rows, so that the index gives the number of the line.
         given: Any = {"skip_blank_lines": False, "skipinitialspace": True}
-        header = pd.read_csv(file, header=None, nrows=1, dtype=str, **given).iloc[0].dropna()
-        frame = pd.read_csv(file, low_memory=False, **given)
-    except pd.errors.EmptyDataError:
-        raise InvalidInputError(f"{source} is empty: its first line must name columns") from None
-    except (pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
-        raise InvalidInputError(f"{source} cannot be read as a table: {error}") from None
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str, **given).iloc[0].dropna()
+        frame = pd.read_csv(path, low_memory=False, **given)
+    except (ValueError, OSError) as error:
+        raise InvalidInputError(f"{path} cannot be read as a table: {error}") from None
     if not header.is_unique:  # pandas would call the second one "x.1"
         name = header[header.duplicated()].iloc[0]
-        raise InvalidInputError(f"column {name!r} is twice in {source}: rename or remove one")
+        raise InvalidInputError(f"column {name!r} is twice in {path}: rename or remove one")
     if not isinstance(frame.index, pd.RangeIndex):
-        raise InvalidInputError(f"{source} has lines with more cells than its first line has names")
+        raise InvalidInputError(f"{path} has lines with more cells than its first line has names")
     frame = frame.dropna(how="all")
     if not len(frame):
-        raise InvalidInputError(f"{source} has no lines below its first: nothing was recorded")
+        raise InvalidInputError(f"{path} has no lines below its first: nothing was recorded")
     return frame
 
 
-def _features(frame: "DataFrame", name: str, source: str) -> tuple[FloatArray, list[str]]:
-    """Return the features of a column, shape (n_rows, n), and their names."""
-    import pandas as pd
+class _File(NamedTuple):
+    """A table that is being read; the index of the frame counts lines below the first."""
 
-    column = frame[name]
-    levels = column.dropna().unique()
-    if not len(levels) or pd.to_numeric(column, errors="coerce").notna().any():
-        remedy = "correct it, leave it empty, or leave out the column"
-        return _numbers(frame, name, source, remedy)[:, None], [name]
-    if len(levels) > MAX_LEVELS:
-        raise InvalidInputError(
-            f"column {name!r} of {source} has {len(levels)} different strings, more than the "
-            f"{MAX_LEVELS} that a category may have: leave out the column"
-        )
-    is_level = np.asarray(column, object)[:, None] == np.asarray(levels, object)
-    values = np.where(column.isna().to_numpy()[:, None], np.nan, is_level)
-    return values, [f"{name}={level}" for level in levels]
+    world: "TableWorld"
+    frame: "DataFrame"
 
+    def place(self, row: int) -> str:
+        """Return where a row is in the file."""
+        return f"in line {self.frame.index[row] + 2} of {self.world.path}"
 
-def _context(frame: "DataFrame", columns: Columns, source: str) -> FloatArray | None:
-    """Return the context of each row, if there is one."""
-    for name in columns.context:
-        changes = frame.groupby(columns.round)[name].nunique(dropna=False) > 1
-        if changes.any():
+    def paid_column(self) -> str:
+        """Return the column of means or rewards after checking that all named columns exist."""
+        world, names = self.world, [str(name) for name in self.frame.columns]
+        for name in (world.round_column, world.id_column, *world.context_columns):
+            if name is not None and name not in names:
+                raise InvalidSettingError(f"{world.path} has no column {name!r}, only {names}")
+        paid = [name for name in (world.mean_column, world.reward_column) if name in names]
+        if len(paid) != 1:
             raise InvalidInputError(
-                f"column {name!r} must have one value per round, because it is context, got "
-                f"several in round {changes.idxmax()} of {source}: leave it out of the context"
+                f"{world.path} must have one of the columns {world.mean_column!r} and "
+                f"{world.reward_column!r}, got {paid or names}: rename or remove columns, or set "
+                "mean_column, reward_column"
             )
-    if not columns.context:
-        return None
-    return np.column_stack([_features(frame, name, source)[0] for name in columns.context])
+        return paid[0]
 
+    def numbers(self, name: str, want: str, fits: Callable[[FloatArray], BoolArray]) -> FloatArray:
+        """Return a column of numbers, NaN where a cell is empty, after checking each."""
+        import pandas as pd
 
-def _items(frame: "DataFrame", columns: Columns, source: str) -> NDArray[np.int64]:
-    """Return the item of each row, numbered in the order in which they appear."""
-    codes: NDArray[np.int64] = frame[columns.arm].factorize()[0].astype(np.int64)
-    for row in np.flatnonzero(codes < 0).tolist():
-        raise InvalidInputError(
-            f"column {columns.arm!r} is empty in line {frame.index[row] + 2} of {source}"
-        )
-    return codes
+        column = self.frame[name]
+        parsed = pd.to_numeric(column, errors="coerce")
+        numbers: FloatArray = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
+        good = fits(numbers) & (np.isnan(numbers) == column.isna().to_numpy())
+        for row in np.flatnonzero(~good).tolist():
+            raise InvalidInputError(
+                f"column {name!r} must be {want}, got {column.iloc[row]} {self.place(row)}: "
+                "correct it, or leave out the column or the round"
+            )
+        return numbers
 
+    def features(self, names: Iterable[str]) -> tuple[FloatArray, tuple[str, ...]]:
+        """Return the features of some columns, shape (n_rows, n), and their names."""
+        found = {each: values for name in names for each, values in self._encoded(name).items()}
+        table = np.column_stack([*found.values()]) if found else np.empty((len(self.frame), 0))
+        return table, tuple(found)
 
-def _numbers(frame: "DataFrame", name: str, source: str, remedy: str = "correct it") -> FloatArray:
-    import pandas as pd
+    def _encoded(self, name: str) -> dict[str, FloatArray]:
+        import pandas as pd
 
-    column = frame[name]
-    parsed = pd.to_numeric(column, errors="coerce")
-    numbers: FloatArray = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
-    for row in np.flatnonzero(column.notna().to_numpy() & np.isnan(numbers)).tolist():
-        raise InvalidInputError(
-            f"column {name!r} must be numbers, got {column.iloc[row]!r} in line "
-            f"{frame.index[row] + 2} of {source}: {remedy}"
-        )
-    return numbers
+        column = self.frame[name]
+        levels = column.dropna().unique()
+        if not len(levels) or pd.to_numeric(column, errors="coerce").notna().any():
+            want = f"numbers of size at most {LARGEST:g}, or empty"
+            return {name: self.numbers(name, want, lambda x: ~(abs(x) > LARGEST))}
+        if len(levels) > MAX_LEVELS:
+            raise InvalidInputError(
+                f"column {name!r} of {self.world.path} has {len(levels)} different strings, more "
+                f"than the {MAX_LEVELS} that a category may have: leave out the column"
+            )
+        return {
+            f"{name}={level}": np.where(column.isna(), np.nan, column == level) for level in levels
+        }
 
+    def context(self) -> FloatArray:
+        """Return the context of each row."""
+        for name in self.world.context_columns:
+            changes = self.frame.groupby(self.world.round_column)[name].nunique(dropna=False) > 1
+            if changes.any():
+                raise InvalidInputError(
+                    f"column {name!r} must have one value per round, because it is context, got "
+                    f"several in round {changes.idxmax()} of {self.world.path}: leave it out of "
+                    "the context"
+                )
+        return self.features(self.world.context_columns)[0]
 
-def _check_twins(frame: "DataFrame", columns: Columns, source: str) -> None:
-    if columns.arm not in frame.columns:
-        return
-    twins = np.flatnonzero(frame.duplicated([columns.round, columns.arm]).to_numpy())
-    if len(twins):
-        row = frame.iloc[int(twins[0])]
-        raise InvalidInputError(
-            f"arm {row[columns.arm]} is twice in round {row[columns.round]}, the second time in "
-            f"line {frame.index[int(twins[0])] + 2} of {source}"
-        )
+    def items(self, name: str) -> NDArray[np.int64]:
+        """Return the item of each row, numbered in the order in which they appear."""
+        codes: NDArray[np.int64] = self.frame[name].factorize()[0].astype(np.int64)
+        for row in np.flatnonzero(codes < 0).tolist():
+            raise InvalidInputError(f"column {name!r} is empty {self.place(row)}")
+        return codes
 
 
 def _column_names(name: str, value: Any) -> tuple[str, ...]:
@@ -292,28 +235,24 @@ class TableWorld(World):
     r"""Recorded rounds: every arm with its features, some missing, and its mean or reward.
 
     A CSV file has one line per offered arm, with a column for the round, one of mean and reward,
-    maybe one for the arm's name and one called `chosen`; all other columns are features. A column
-    of strings is a category, one feature per string. Empty cells, NaN and NA are missing. The
-    number of arms may vary. A file is read at the first `realize`, and once per process.
+    maybe some called `arm` and `chosen`; all other columns are features. A column of strings is a
+    category, one feature per string. Empty cells, NaN and NA are missing. The number of arms may
+    vary. A file is read at the first `realize`, and once per process.
 
     Parameters
     ----------
     path : str
-    round_column, arm_column, mean_column, reward_column : str
+    round_column, mean_column, reward_column : str
         Names of columns that are not features.
+    id_column : str, optional
+        The column of ids of returning items, which policies see.
     context_columns : sequence of str
         Columns that describe the round, such as its visitor, not its options.
-    items : bool
-        Whether policies see the column of arms, as ids of returning items.
     observe_prob : float
         Probability that a recorded entry is shown; 1 shows all of them.
-    masks : MaskLaw, str or mapping
-        Which recorded entries are shown.
     noise_scale : float, optional
         Standard deviation of Gaussian noise that is added to means (by default none). Recorded
         rewards get no noise: there it is a fact for policies that need it.
-    horizon : int, optional
-        Use only that many rounds, the first after a shuffle.
     shuffle : bool
         Rounds come in an order drawn from the seed. Without it, without masks and without noise
         all seeds are the same.
@@ -334,24 +273,26 @@ class TableWorld(World):
 
     path: str = params.custom(check=_path, kind="str")
     round_column: str = params.custom(default="round", check=checks.text, kind="str")
-    arm_column: str = params.custom(default="arm", check=checks.text, kind="str")
+    id_column: str | None = params.custom(default=None, check=checks.text, kind="str")
     mean_column: str = params.custom(default="mean", check=checks.text, kind="str")
     reward_column: str = params.custom(default="reward", check=checks.text, kind="str")
     context_columns: tuple[str, ...] = params.custom(
         default=(), check=_column_names, kind="sequence of str", plain=list
     )
-    items: bool = params.flag(default=False)
     observe_prob: float = params.probability(default=1.0)
-    masks: MaskLaw = mask_param()
     noise_scale: float | None = params.real(default=None, low=0.0)
-    horizon: int | None = params.horizon(default=None)
     shuffle: bool = params.flag(default=False)
     rank: int | None = params.integer(default=None, low=1)
 
     def table(self) -> Recorded:
         """Return the recorded table; the file is read if it has not been read yet."""
-        names = (self.round_column, self.arm_column, self.mean_column, self.reward_column)
-        return load(self.path, Columns(*names, self.context_columns, self.items))
+        path = Path(self.path).resolve()
+        if not path.exists():
+            raise InvalidSettingError(
+                f"{self.path!r} does not exist (seen from {Path.cwd()})", name="path"
+            )
+        stamp = path.stat().st_mtime_ns, path.stat().st_size
+        return _load(path, stamp, self)
 
     def shares(self) -> dict[str, float]:
         """Return which features the table has, and the share of recorded entries of each."""
@@ -372,16 +313,8 @@ class TableRealization:
 
     def __init__(self, world: TableWorld, seed: int) -> None:
         self.world, self.seed, self.table = world, seed, world.table()
-        dim, n_rounds = len(self.table.names), self.table.n_rounds
-        if world.horizon is not None and world.horizon > n_rounds:
-            raise InvalidSettingError(
-                f"must be in [1, {n_rounds}], as many rounds as are recorded, got "
-                f"{world.horizon}: lower it or leave it out",
-                name="horizon",
-            )
         if world.rank is not None:
-            checks.integer("rank", world.rank, 1, dim)
-        world.masks.stated_prob(world.observe_prob, dim)
+            checks.integer("rank", world.rank, 1, len(self.table.names))
 
     @property
     def facts(self) -> Facts:
@@ -391,12 +324,12 @@ class TableRealization:
         recorded entries times the probability that one of these is shown.
         """
         world, table = self.world, self.table
-        shown = world.masks.stated_prob(world.observe_prob, len(table.names))
+        shown = world.observe_prob
         return world.facts(
             self.seed,
             dim=len(table.names),
             n_arms=table.n_arms,
-            horizon=world.horizon or table.n_rounds,
+            horizon=table.n_rounds,
             observe_prob=shown if table.shares.min() == 1.0 else table.shares * shown,
             noise_scale=world.noise_scale if table.noisy else world.noise_scale or 0.0,
         )
@@ -409,13 +342,12 @@ class TableRealization:
         if world.shuffle:
             order = seeding.stream(seed, "world", "order").permutation(table.n_rounds)
         noise_scale = 0.0 if table.noisy else world.noise_scale or 0.0
-        for index in order[: world.horizon]:
+        for index in order:
             rows = slice(table.starts[index], table.starts[index + 1])
             arms = table.values[rows].copy()
-            mask = world.masks.mask(masks, arms, world.observe_prob)
             noise = noise_scale * noises.standard_normal()
             slate = Slate(
-                np.where(mask, arms, np.nan),
+                half_seen(masks, arms, world.observe_prob),
                 context=None if table.context is None else table.context[index],
                 items=None if table.items is None else table.items[rows],
             )
