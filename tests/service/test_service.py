@@ -352,6 +352,9 @@ def test_two_workers_learn_from_clicks_alone_and_one_may_be_killed(tmp_path):
         for number in range(300):
             visit(calls[number % 4])
         assert shown[-300:].count("coat") >= 240
+        metrics = Client(port)("/metrics")[1]
+        counted = [line for line in metrics.splitlines() if 'path="/rank",status="200"' in line]
+        assert sum(float(line.split()[-1]) for line in counted) >= len(shown)  # of all workers
         first = workers_of(process)
         assert len(first) == 2
         os.kill(first[0], signal.SIGKILL)
@@ -360,15 +363,14 @@ def test_two_workers_learn_from_clicks_alone_and_one_may_be_killed(tmp_path):
                 visit(calls[number % 4])
             except OSError:  # its worker was killed: the client asks again
                 visit(Client(port))
-        time.sleep(1)
-        died = [line for line in logged(storage) if line["message"].endswith("replaces it")]
+        died, ends = [], time.monotonic() + 20
+        while not died and time.monotonic() < ends:
+            time.sleep(0.1)
+            died = [line for line in logged(storage) if line["message"].endswith("replaces it")]
         assert [line["level"] for line in died] == ["warning"]
         log = [json.loads(line) for line in Client(port)("/log?limit=10000")[1].splitlines()]
         stored = {row["id"] for row in log if row["reward"] or row["late"]}
         assert {*clicked} <= stored  # none that was acknowledged is lost
-        metrics = Client(port)("/metrics")[1]
-        counted = [line for line in metrics.splitlines() if 'path="/rank",status="200"' in line]
-        assert sum(float(line.split()[-1]) for line in counted) >= len(shown)  # of all workers
         health = Client(port)("/health")[1]
         assert health["decisions"] >= len(shown)
         assert health["lift"]["lift"] > 0.1

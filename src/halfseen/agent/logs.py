@@ -126,11 +126,11 @@ def _places(
         probabilities = None if place or law is None else law.tolist()
         yield (
             *(body["id"], made, place, str(item), probability),
-            *(*_outcome(own), context, names, probabilities),
+            *(*outcome(own), context, names, probabilities),
         )
 
 
-def _outcome(rewards: list[Any]) -> tuple[float | None, str, int, float | None]:
+def outcome(rewards: list[Any]) -> tuple[float | None, str, int, float | None]:
     """Return the reward of a place, its status, and number and sum of those that came late."""
     total: float | None = None
     status, late = "pending", []
