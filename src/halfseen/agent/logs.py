@@ -74,14 +74,9 @@ def frames_of(storage: Storage, backend: str, chunk: int | None) -> Any:
     """Return the log as one frame, or as an iterator of frames."""
     checks.one_of("backend", backend, BACKENDS)
     if chunk is not None:
-        return _frames(storage, backend, checks.integer("chunk", chunk, 1))
-    rows = [row for some in _rows(storage, _CHUNK) for row in some]
-    return _frame(rows, backend)
-
-
-def _frames(storage: Storage, backend: str, chunk: int) -> Iterator[Any]:
-    for rows in _rows(storage, chunk):
-        yield _frame(rows, backend)
+        checks.integer("chunk", chunk, 1)
+        return (_frame(rows, backend) for rows in _rows(storage, chunk))
+    return _frame([row for rows in _rows(storage, _CHUNK) for row in rows], backend)
 
 
 def _frame(rows: list[tuple[Any, ...]], backend: str) -> Any:

@@ -11,7 +11,7 @@ from copy import deepcopy
 from halfseen import archive
 from halfseen.agent.events import EXPIRE, REFIT, Event
 from halfseen.agent.replica import Ready, Replica
-from halfseen.agent.storage import EXPIRED, Checkpoint, Stale
+from halfseen.agent.storage import EXPIRED, Stale
 from halfseen.errors import HalfseenError, StorageError
 from halfseen.log import logger
 from halfseen.policies.registry import policy_to_dict
@@ -238,8 +238,7 @@ class Member(Replica):
     def _save_checkpoint(self) -> None:
         """Save the state, from which other processes start faster."""
         assert self._storage is not None
-        state = archive.to_bytes(self.to_dict())
-        self._storage.save(Checkpoint(self._last, self._last, state))
+        self._storage.save(self._last, archive.to_bytes(self.to_dict()))
         self._saved = self._last
 
     def _expire(self, latest: float, reward: float | None) -> int:

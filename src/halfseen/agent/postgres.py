@@ -3,7 +3,7 @@
 import re
 from typing import Any, ClassVar
 
-from halfseen.agent.database import PATIENCE, Database, Run
+from halfseen.agent.database import PATIENCE, Database
 from halfseen.errors import StorageError
 from halfseen.lazy import from_extra
 
@@ -20,6 +20,7 @@ class Postgres(Database):
     """
 
     begin = "BEGIN"
+    first = ("SELECT pg_advisory_xact_lock(7521954)",)  # one process at a time creates tables
     now = "(EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION)"
     types: ClassVar = {
         "key": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
@@ -60,22 +61,9 @@ class Postgres(Database):
     def _run(self, statement: str, /, *values: Any) -> Any:
         return self._connection.execute(statement.replace("?", "%s"), values)
 
-    def make(self, tables: Any, version: int) -> None:
-        """Create tables that are missing; one process at a time does."""
-
-        def create(run: Run) -> None:
-            run("SELECT pg_advisory_xact_lock(7521954)")
-            for table in tables:
-                run(table.format(**self.types))
-
-        self.write(create)
-
-    def _is_lost(self) -> bool:
-        return bool(self._connection.closed)
-
-    def _is_in_transaction(self) -> bool:
-        status = self._library.pq.TransactionStatus.IDLE
-        return bool(self._connection.info.transaction_status != status)
+    def _is_usable(self) -> bool:
+        idle, connection = self._library.pq.TransactionStatus.IDLE, self._connection
+        return not connection.closed and bool(connection.info.transaction_status == idle)
 
     def _error(self, error: Exception) -> StorageError | None:
         if not isinstance(error, self._library.Error | OSError):

@@ -7,7 +7,7 @@ of every write updates the agent's row, whose lock the others wait for.
 import json
 import secrets
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from halfseen.agent.database import Database, Run
 from halfseen.agent.events import (
@@ -18,8 +18,9 @@ from halfseen.agent.events import (
     OBSERVE,
     Asked,
     Event,
-    StoredSet,
+    joined_set,
     packed,
+    stored_set,
     unpacked,
 )
 from halfseen.errors import StorageError
@@ -69,23 +70,6 @@ class Stale(Exception):  # noqa: N818
     """Other events came first, or the lease is lost."""
 
 
-class Checkpoint(NamedTuple):
-    """A saved state, from which an agent continues.
-
-    Attributes
-    ----------
-    number : int
-        After this event the state holds.
-    covers : int
-        The last event that it includes; those between are applied to it.
-    state : bytes
-    """
-
-    number: int
-    covers: int
-    state: bytes
-
-
 class Storage:
     """The events and checkpoints of one agent.
 
@@ -132,7 +116,7 @@ class Storage:
                 *(self.name, secrets.token_hex(8), SCHEMA),
             ).fetchone()
             if made:
-                self._insert_checkpoint(run, made[0], Checkpoint(0, 0, state))
+                self._insert_checkpoint(run, made[0], 0, 0, state)
 
         self.database.write(insert)
         self.find()
@@ -192,7 +176,7 @@ class Storage:
                 self._insert(run, number, time, *each)
             if checkpoint is not None:
                 last = first + len(events) - 1
-                self._insert_checkpoint(run, self._agent, Checkpoint(last, after, checkpoint))
+                self._insert_checkpoint(run, self._agent, last, after, checkpoint)
             return first, time
 
         return self.database.write(insert)
@@ -241,7 +225,7 @@ class Storage:
         """Write an offered set and its rows, unless they are there: its rows are there with it."""
         if run("SELECT 1 FROM halfseen_sets WHERE digest = ?", asked.digest).fetchone():
             return
-        names, members, rows = StoredSet.of(asked.rows)
+        names, members, rows = stored_set(asked.rows)
         for digest, text in sorted(rows.items()):  # in one order, so that none waits for another
             run(
                 "INSERT INTO halfseen_rows (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -268,12 +252,13 @@ class Storage:
             number = found[-1][0]
 
     def _event(self, row: Sequence[Any]) -> Event:
-        number, kind, time, options, body = row
-        rows = None if options is None else self.rows(options)
-        event = Event.read(kind, body, rows, number, time)
-        if event.asked is not None:
-            event = event._replace(asked=event.asked._replace(digest=options))
-        return event
+        number, kind, time, options, text = row
+        body, asked = json.loads(text), None
+        context = body.pop("context", None)
+        if options is not None:
+            context = None if context is None else Rows.from_dict(context)
+            asked = Asked(self.rows(options), context, options)
+        return Event(kind, body, asked, None, number, time)
 
     def rows(self, digest: bytes) -> Rows:
         """Return an offered set."""
@@ -294,7 +279,7 @@ class Storage:
                 marks = ", ".join("?" * len(some))
                 query = f"SELECT digest, body FROM halfseen_rows WHERE digest IN ({marks})"
                 texts |= {bytes(key): text for key, text in self.database.read(query, *some)}
-            known = StoredSet.joined(names, [texts[each] for each in members])
+            known = joined_set(names, [texts[each] for each in members])
             for oldest in list(self._sets)[: 1 - _SETS]:
                 self._sets.pop(oldest, None)  # or another thread has done so
             self._sets[digest] = known
@@ -342,8 +327,12 @@ class Storage:
 
     # Checkpoints and the lease
 
-    def checkpoint(self, number: int = -1) -> Checkpoint:
-        """Return the checkpoint of a refit, or the latest one if it is superseded."""
+    def checkpoint(self, number: int = -1) -> tuple[int, int, bytes]:
+        """Return the checkpoint of a refit, or the latest one if it is superseded.
+
+        The event after which its state holds, the last event that the state includes (those between
+        are applied to it), and the state.
+        """
         found = self.database.read(
             "SELECT number, covers, state FROM halfseen_checkpoints "
             "WHERE agent = ? ORDER BY number = ? DESC, number DESC LIMIT 1",
@@ -353,22 +342,25 @@ class Storage:
             raise StorageError(
                 f"{self.place} is damaged: agent {self.name!r} has no checkpoint; restore a copy"
             )
-        return Checkpoint(int(found[0][0]), int(found[0][1]), bytes(found[0][2]))
+        return int(found[0][0]), int(found[0][1]), bytes(found[0][2])
 
     def last_checkpoint(self) -> int:
         """Return the number of the latest checkpoint."""
         query = "SELECT MAX(number) FROM halfseen_checkpoints WHERE agent = ?"
         return int(self.database.read(query, self._agent)[0][0] or 0)
 
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint; older ones than the latest three go."""
-        self.database.write(lambda run: self._insert_checkpoint(run, self._agent, checkpoint))
+    def save(self, number: int, state: bytes) -> None:
+        """Write a checkpoint after an event; older ones than the latest three go."""
+        given = number, number, state
+        self.database.write(lambda run: self._insert_checkpoint(run, self._agent, *given))
 
-    def _insert_checkpoint(self, run: Run, agent: int, checkpoint: Checkpoint) -> None:
+    def _insert_checkpoint(
+        self, run: Run, agent: int, number: int, covers: int, state: bytes
+    ) -> None:
         run(
             "INSERT INTO halfseen_checkpoints (agent, number, covers, state) VALUES (?, ?, ?, ?) "
             "ON CONFLICT DO NOTHING",
-            *(agent, *checkpoint),
+            *(agent, number, covers, state),
         )
         run(
             "DELETE FROM halfseen_checkpoints WHERE agent = ? AND number <= (SELECT number FROM "
