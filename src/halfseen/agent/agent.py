@@ -10,8 +10,8 @@ import datetime
 import os
 import secrets
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -45,9 +45,6 @@ from halfseen.values.decision import checked_reward, checked_rewards, listed
 S = TypeVar("S")
 T = TypeVar("T")
 Path = str | os.PathLike[str]
-
-_LOG_ROWS = 5000  # rows of a log in one event
-_OF_POLICY = {"policy": "", "explore": "exploration", "uniform_share": "uniform_share"}
 
 
 class Scored(NamedTuple):
@@ -163,23 +160,22 @@ class Agent(Member):
             if self._storage is None:
                 decided._key = ""
                 ready = ready._replace(policy=decided, inners=tuple(e.inner for e in choices))
-            first, chances = choices[0], [_probability(each) for each in choices]
+            first = choices[0]
             body |= {
                 "arms": arms,
                 "items": [asked.rows.items[arm] for arm in arms],
-                "probabilities": chances,
+                "probabilities": [_probability(each) for each in choices],
                 "weight": _weight(first, n_options),
                 "based_on": self._last,
             }
+            event = event._replace(law=first.probabilities)
             try:
-                self._record([event._replace(law=first.probabilities)], ready)
+                self._record([event], ready)
             except Taken:  # another process was faster
                 self._catch_up()
                 again = {"context": context, "k": k, "explore": explore}
                 return self._decided_before(event) or self.choose(options, **again)
-            return self._decision(
-                name, asked, ready, arms, chances, first.parts, first.probabilities
-            )
+            return self._decision(event, ready, first.parts)
 
     def _decided(
         self, ready: Ready, name: str, k: int, explore: bool
@@ -204,29 +200,22 @@ class Agent(Member):
             arms.append(int(rest[choices[-1].arm]))
         return policy, choices, arms
 
-    def _decision(
-        self,
-        id: str,
-        asked: Asked,
-        ready: Ready,
-        arms: Sequence[int],
-        chances: Sequence[float],
-        parts: FloatArray,
-        law: FloatArray | None,
-    ) -> Decision:
+    def _decision(self, event: Event, ready: Ready, parts: FloatArray) -> Decision:
         """Return a decision; if it no longer waits, with a note that looks like its own."""
-        waiting, slate = self._ledger.waiting.get(id), ready.slate
+        id, arms, asked, slate = event.body["id"], event.body["arms"], event.asked, ready.slate
+        assert asked is not None
+        waiting = self._ledger.waiting.get(id)
         note = Note(1, -1, slate._table[arms[0]].copy(), slate._context)
         return Decision(
             type(ready.policy).__name__,
             arms[0],
             note if waiting is None else waiting.places[0].note,
             parts,
-            law,
+            event.law,
             id=id,
             items=asked.rows.items,
             rows=asked,
-            places=list(zip(arms, chances, strict=True))[1:],
+            places=list(zip(arms, event.body["probabilities"], strict=True))[1:],
         )
 
     def _decided_before(self, event: Event) -> Decision | None:
@@ -244,10 +233,9 @@ class Agent(Member):
             raise ReusedIdError(
                 f"decision {id} was made before, {why}: give each request its own id"
             )
-        body, law = found[0].body, found[0].law
         ready = self._encoded(asked, lenient=True)
         parts = ready.policy._appraise(ready.slate)
-        return self._decision(id, asked, ready, body["arms"], body["probabilities"], parts, law)
+        return self._decision(found[0]._replace(asked=asked), ready, parts)
 
     def score(self, options: Any, *, context: Any = None) -> tuple[Scored, ...]:
         """Return estimate, width and share of seen columns of each option, without choosing."""
@@ -290,21 +278,19 @@ class Agent(Member):
         InvalidInputError
             The policy cannot explain its scores, or an item or a column is not known.
         """
-        asked, made = None, None
+        asked, made, chosen = None, None, None
         if isinstance(decision, Decision):
-            asked, made = decision._rows, Scores(decision.estimates, decision.widths)
-            item = decision.item if item is None else item
+            asked, chosen = decision._rows, decision.item
+            made = Scores(decision.estimates, decision.widths)
         elif isinstance(decision, str):
-            if self._storage is None:
-                raise UnknownDecisionError("this agent has no database: pass the decision itself")
-            found = self._storage.decision(decision)
+            found = None if self._storage is None else self._storage.decision(decision)
             if found is None:
                 raise UnknownDecisionError(
-                    f"decision {decision!r:.80} is not in the database of this agent: pass what "
+                    f"decision {decision!r:.80} is not in a database of this agent: pass what "
                     "choose returned, or options"
                 )
-            asked, body = found[0].asked, found[0].body
-            item = body["items"][0] if item is None else item
+            asked, chosen = found[0].asked, found[0].body["items"][0]
+        item = chosen if item is None else item
         asked = self._asked(decision, context) if asked is None else asked
         prices = checked_costs(costs, self.columns | self.context_columns)
         with self._lock:
@@ -335,15 +321,13 @@ class Agent(Member):
         decisions = list(dict.fromkeys(listed(log["id"]))) if hasattr(log, "columns") else list(log)
         if not decisions:
             raise InvalidInputError("the log must have at least one decision, got none")
-        gains: Counter[str] = Counter()
+        gains: dict[str, float] = defaultdict(float)
+        prices: dict[str, float] = {}
         for decision in decisions:
-            found = self.explain(decision, costs=costs).measurements
-            gains.update({each.column: each.gain / len(decisions) for each in found})
-        prices = checked_costs(costs, self.columns | self.context_columns)
-        worth = (
-            Measurement(name, gain, None, gain, prices.get(name, 0.0))
-            for name, gain in gains.items()
-        )
+            for each in self.explain(decision, costs=costs).measurements:
+                gains[each.column] += each.gain / len(decisions)
+                prices[each.column] = each.cost
+        worth = (Measurement(name, gain, None, gain, prices[name]) for name, gain in gains.items())
         return tuple(sorted(worth, key=lambda each: -each.net))
 
     # Learning
@@ -501,19 +485,15 @@ class Agent(Member):
         with self._lock:
             self._catch_up()
             asked = Asked(rows, contexts).canonical()
-            whole = Event(OBSERVE, {"rewards": values}, asked)
-            ready = self._encoded(asked, log=True)  # refuses what cannot be read
-            if self._storage is None:
-                self._record([whole], ready)
-                return
-            events = list(_parts(whole))
+            event = Event(OBSERVE, {"rewards": values}, asked)
             if key is not None:
-                request = whole.request()
-                events[0].body.update(key=_checked_key("key", key), whole=request.hex())
+                event.body["key"] = _checked_key("key", key)
+            ready = self._encoded(asked, log=True)  # refuses what cannot be read
             try:
-                self._record(events)
+                self._record([event], ready)
             except Taken:
-                if self._storage.log_request(events[0].body["key"]) != request:
+                assert self._storage is not None
+                if self._storage.log_request(event.body["key"]) != event.request():
                     raise InvalidInputError(
                         f"another log was observed with the key {key!r}: give each log its own"
                     ) from None
@@ -684,21 +664,15 @@ class Agent(Member):
     def _check_settings(self, given: Mapping[str, Any]) -> None:
         """Raise an error if settings for a new agent differ from those of this one."""
         wanted = type(self)(**given)
-        ours, theirs = self.settings(), wanted.settings()
-        own, other = self._policy.settings(), wanted._policy.settings()
-        pairs = {name: (ours[name], theirs[name]) for name in given if name not in _OF_POLICY}
-        if given.get("policy") is not None:
-            pairs["policy"] = type(self._policy).__name__, type(wanted._policy).__name__
-            grown = ("dim", "context_dim")
-            pairs |= {name: (own.get(name), other[name]) for name in other if name not in grown}
-        for name in ("explore", "uniform_share"):
-            if given.get(name) is not None:
-                pairs[name] = own.get(_OF_POLICY[name]), other[_OF_POLICY[name]]
-        for name, (mine, asked) in pairs.items():
-            if mine != asked:
+        ours, theirs = _settings(self), _settings(wanted)
+        names = [*given]
+        if given.get("policy") is not None:  # what grows is not compared
+            names += [*wanted._policy.settings().keys() - {"dim", "context_dim"}]
+        for name in names:
+            if ours.get(name) != theirs[name]:
                 raise InvalidSettingError(
-                    f"is {mine!r} in the database, got {asked!r}: leave it out; another name= "
-                    "starts a new agent that has learned nothing",
+                    f"is {ours.get(name)!r} in the database, got {theirs[name]!r}: leave it out; "
+                    "another name= starts a new agent that has learned nothing",
                     name=name,
                 )
 
@@ -747,19 +721,15 @@ def _built(build: Callable[[S], T], source: S, name: str) -> T:
         raise ArchiveError(f"{name} does not describe a policy or an agent: {error}") from None
 
 
+def _settings(agent: Agent) -> dict[str, Any]:
+    """Return the settings of an agent and of its policy, which has some of them."""
+    own = agent._policy.settings()
+    named = {"policy": type(agent._policy).__name__, "explore": own.get("exploration")}
+    return {**own, **agent.settings(), **named, "uniform_share": own.get("uniform_share")}
+
+
 def _restored(kind: type[Agent], content: bytes) -> Agent:
     return kind.from_dict(archive.from_bytes(content))
-
-
-def _parts(whole: Event) -> Iterator[Event]:
-    """Yield a log in parts that are not too large for an event."""
-    asked = whole.asked
-    assert asked is not None
-    for start in range(0, len(whole.rewards), _LOG_ROWS):
-        some = slice(start, start + _LOG_ROWS)
-        context = None if asked.context is None else asked.context.some(some)
-        part = Asked(asked.rows.some(some), context).canonical()
-        yield Event(OBSERVE, {"rewards": whole.rewards[some]}, part)
 
 
 def _probability(made: Choice) -> float:

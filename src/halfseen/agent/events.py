@@ -68,9 +68,7 @@ class Event(NamedTuple):
         return json.dumps(body, allow_nan=False, separators=(",", ":"))
 
     def request(self) -> bytes:
-        """Return a digest of what was asked, and how; of a log in parts, that of the whole."""
-        if "whole" in self.body:
-            return bytes.fromhex(self.body["whole"])
+        """Return a digest of what was asked, and how."""
         if self.asked is None:
             return b""
         context = None if self.asked.context is None else self.asked.context.to_dict()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from itertools import islice
 
 from halfseen import archive
 from halfseen.agent.events import EXPIRE, REFIT, Event
@@ -244,7 +245,11 @@ class Member(Replica):
     def _expire(self, latest: float, reward: float | None) -> int:
         """Close all decisions that were made until a time."""
         n_closed = 0
-        while ids := self._made_until(latest):
+        while True:
+            old = (id for id, each in self._ledger.waiting.items() if each.time <= latest)
+            ids = list(islice(old, _EXPIRED_AT_ONCE))
+            if not ids:
+                return n_closed
             rewards = [
                 [id, at, EXPIRED, reward if place.total is None else place.total, True]
                 for id in ids
@@ -257,14 +262,3 @@ class Member(Replica):
                 n_closed += len(ids)
             except Stale:
                 self._catch_up()
-        return n_closed
-
-    def _made_until(self, latest: float) -> list[str]:
-        """Return the oldest decisions that were made until a time, some hundred at most."""
-        found = []
-        for id, each in self._ledger.waiting.items():
-            if each.time <= latest:
-                found.append(id)
-            if len(found) == _EXPIRED_AT_ONCE:
-                break
-        return found

@@ -50,6 +50,18 @@ class Ready(NamedTuple):
     inners: tuple[Note | None, ...] = ()
 
 
+def _names(doc: str) -> Any:
+    """Return a parameter that is a list of columns."""
+
+    def check(name: str, value: Any) -> tuple[str, ...]:
+        names = value if isinstance(value, list | tuple | set | frozenset) else None
+        if names is None or not all(isinstance(each, str) for each in names):
+            raise InvalidSettingError(f"must be a list of column names, got {value!r}", name=name)
+        return tuple(sorted(set(names)))
+
+    return custom(default=(), check=check, plain=list, kind="list of str", doc=doc)
+
+
 class Replica(Declared):
     """Settings and state of an agent. Equal events leave equal states, bit by bit.
 
@@ -83,20 +95,8 @@ class Replica(Declared):
         kind="str",
         doc="""The column with item ids. By default the index of a frame, or positions.""",
     )
-    ignore: Sequence[str] = custom(
-        default=(),
-        check=lambda name, value: _checked_names(name, value),
-        plain=list,
-        kind="list of str",
-        doc="Columns to leave out.",
-    )
-    categorical: Sequence[str] = custom(
-        default=(),
-        check=lambda name, value: _checked_names(name, value),
-        plain=list,
-        kind="list of str",
-        doc="Columns whose numbers are categories.",
-    )
+    ignore: Sequence[str] = _names(doc="Columns to leave out.")
+    categorical: Sequence[str] = _names(doc="Columns whose numbers are categories.")
     max_levels: int = integer(
         default=50, low=1, doc="Levels of a category that have their own feature; others share 16."
     )
@@ -305,22 +305,16 @@ class Replica(Declared):
 
     def _apply_expiry(self, event: Event) -> None:
         """Close decisions: each open place gets its parts, or the reward of expiry, if any."""
-        closed: dict[str, Gone] = {}
+        waiting = self._ledger.waiting
         final: list[tuple[Waiting, int, float]] = []
         forgotten: list[Note] = []
-        for id in event.body["ids"]:
-            waiting = self._ledger.waiting.get(id)
-            if waiting is None:
-                continue
-            closed[id] = waiting.closed(EXPIRED)
-            for at, place in enumerate(waiting.places):
-                value = event.body["reward"] if place.total is None else place.total
-                if place.is_open and value is not None:
-                    final.append((waiting, at, value))
-                elif place.is_open:
-                    forgotten.append(place.note)
-        changed = self._learned(final, forgotten)
-        self._assign(event, changed, closed=closed)
+        for id, at, _, value, _ in event.rewards:
+            if value is None:
+                forgotten.append(waiting[id].places[at].note)
+            else:
+                final.append((waiting[id], at, value))
+        closed = {id: waiting[id].closed(EXPIRED) for id in event.body["ids"]}
+        self._assign(event, self._learned(final, forgotten), closed=closed)
 
     def _learned(
         self, rewards: Sequence[tuple[Waiting, int, float]], forgotten: Sequence[Note] = ()
@@ -491,13 +485,6 @@ def _checked_policy(name: str, value: Any) -> Policy:
         kind = value.__name__ if isinstance(value, type) else type(value).__name__
         raise InvalidSettingError(f"must be a policy such as LatentUcb(), got {kind}", name=name)
     return value
-
-
-def _checked_names(name: str, value: Any) -> tuple[str, ...]:
-    names = value if isinstance(value, list | tuple | set | frozenset) else None
-    if names is None or not all(isinstance(each, str) for each in names):
-        raise InvalidSettingError(f"must be a list of column names, got {value!r}", name=name)
-    return tuple(sorted(set(names)))
 
 
 def _checked_time(name: str, value: Any) -> datetime.timedelta:
