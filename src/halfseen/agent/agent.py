@@ -545,7 +545,7 @@ class Agent(Member):
                 "pending": len(self._ledger.waiting),
                 "forgotten": self._n_forgotten,
                 "late": self._n_late,
-                "rewards": {name: mean_of(self._rewards, name) for name in ("lately", "before")},
+                "rewards": mean_of(self._rewards),
                 "lift": self._lift.shown(),
                 "seen": shares(self._seen, self._options),
                 "context_seen": shares(self._context_seen, self._context),

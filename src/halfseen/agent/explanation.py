@@ -77,15 +77,14 @@ class Parts(NamedTuple):
             return {name: float(table[arm, places].sum()) for name, places in columns.items()}
 
         def absurd(table: BoolArray | None, row: int, columns: Columns) -> list[str]:
-            pairs = () if table is None else columns.items()
-            return [
-                name for name, places in pairs if table is not None and table[row, places].any()
-            ]
+            if table is None:
+                return []
+            return [name for name, places in columns.items() if table[row, places].any()]
 
         own = absurd(reasons.implausible, arm, columns)
         shared = absurd(reasons.context_implausible, 0, context_columns)
-        shown = {name for name, places in columns.items() if mask[places[0]]} - {*own}
-        seen = {name: places for name, places in columns.items() if name in shown}
+        shown = [name for name, places in columns.items() if mask[places[0]] and name not in own]
+        seen = {name: columns[name] for name in shown}
         hidden = {name: places for name, places in columns.items() if name not in seen}
         return cls(
             float(reasons.intercept),
@@ -218,13 +217,10 @@ class Explanation:
         gains = policy.value_of_seeing(
             slate, [*columns.values()], [*context_columns.values()] if policy.context_dim else None
         )
-        best = gains.single.argmax(axis=0).tolist()
-        single = gains.single.max(axis=0).tolist()
+        own = zip(columns, gains.all_arms.tolist(), gains.single.T, strict=True)
         found = [
-            Measurement(name, gain, items[at], alone, costs.get(name, 0.0))
-            for name, gain, at, alone in zip(
-                columns, gains.all_arms.tolist(), best, single, strict=True
-            )
+            Measurement(name, gain, items[alone.argmax()], float(alone.max()), costs.get(name, 0.0))
+            for name, gain, alone in own
         ]
         if slate._context is not None:
             found += [
