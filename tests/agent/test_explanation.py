@@ -125,7 +125,9 @@ def test_what_is_not_known_is_named(arguments, message):
 def test_an_id_is_explained_only_if_a_database_has_its_options():
     agent = taught(10)
     decision = agent.choose(offers(1)[0][0])
-    with pytest.raises(UnknownDecisionError, match="not in a database of this agent: pass what choose"):
+    with pytest.raises(
+        UnknownDecisionError, match="not in a database of this agent: pass what choose"
+    ):
         agent.explain(decision.id)
 
 

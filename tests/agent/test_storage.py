@@ -35,6 +35,7 @@ from halfseen import (
 )
 from halfseen.agent import database
 from halfseen.agent import storage as storage_module
+from halfseen.agent.events import Event
 
 TESTS = Path(__file__).resolve().parents[1]
 DOSES = ["low", "medium", "high"]
@@ -102,10 +103,10 @@ def test_a_choice_on_an_older_state_is_applied_in_its_turn(url, monkeypatch, oth
     two._catch_up()
     append = two._storage.append
 
-    def late(events, *given, **more):
+    def late(*given, **more):
         monkeypatch.setattr(two._storage, "append", append)
         one.choose([{"sku": "a", "x": 2.0, "colour": "red"}])
-        return append(events, *given, **more)
+        return append(*given, **more)
 
     monkeypatch.setattr(two._storage, "append", late)
     decision = two.choose([{"sku": "a", "x": 1.0} | other])
@@ -278,7 +279,7 @@ def test_a_lease_ends_at_its_deadline_and_does_not_survive_a_clock_that_was_set_
     time.sleep(0.25)
     assert storage.lease("b", 60.0)
     with pytest.raises(storage_module.Stale):
-        storage.append([], storage.last(), owner="a")
+        storage.append(Event("refit", {}), storage.last(), owner="a")
     assert storage.lease("c", 1.0)  # a deadline so far ahead is from another time
 
 

@@ -170,7 +170,7 @@ class Agent(Member):
             }
             event = event._replace(law=first.probabilities)
             try:
-                self._record([event], ready)
+                self._record(event, ready)
             except Taken:  # another process was faster
                 self._catch_up()
                 again = {"context": context, "k": k, "explore": explore}
@@ -403,7 +403,7 @@ class Agent(Member):
         if not new:
             return
         try:
-            self._record([Event(LEARN, {"rewards": new})])
+            self._record(Event(LEARN, {"rewards": new}))
         except Taken:  # another process was faster
             self._catch_up()
             self._learn(rewards, key, final)
@@ -490,7 +490,7 @@ class Agent(Member):
                 event.body["key"] = _checked_key("key", key)
             ready = self._encoded(asked, log=True)  # refuses what cannot be read
             try:
-                self._record([event], ready)
+                self._record(event, ready)
             except Taken:
                 assert self._storage is not None
                 if self._storage.log_request(event.body["key"]) != event.request():

@@ -4,7 +4,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from itertools import islice
@@ -30,8 +30,8 @@ _AFTER_FAILURE = 30.0  # and after a refit that failed
 class Member(Replica):
     """A replica that others share a database with; without one, it is alone.
 
-    A call changes it by `_record`: events are appended to the database, and applied after those of
-    others. Whoever holds the lease expires, refits and saves for all.
+    A call changes it by `_record`: an event is appended to the database, and applied after those
+    of others. Whoever holds the lease expires, refits and saves for all.
     """
 
     def setup(self) -> None:
@@ -52,25 +52,20 @@ class Member(Replica):
         """Name of this replica as an owner of the lease; after a fork there are two."""
         return f"{self._token}-{os.getpid()}"
 
-    # How a call changes the agent: append events, then apply them
+    # How a call changes the agent: append an event, then apply it
 
-    def _record(
-        self, events: Sequence[Event], ready: Ready | None = None, *, exactly: bool = False
-    ) -> None:
-        """Append events, all or none, and apply them after those that others have appended."""
-        storage = self._storage
-        if storage is None:
-            first, now = self._last + 1, time.time()
+    def _record(self, event: Event, ready: Ready | None = None, *, exactly: bool = False) -> None:
+        """Append an event, and apply it after those that others have appended."""
+        if self._storage is None:
+            event = event._replace(number=self._last + 1, time=time.time())
+            if self._refitter is not None:
+                self._since[event.number] = event
         else:
-            first, now = storage.append(events, self._last, exactly=exactly)
-            if first > self._last + 1:
+            event = self._storage.append(event, self._last, exactly=exactly)
+            if event.number > self._last + 1:
                 ready = None  # it was made from an earlier state
-                self._catch_up(first - 1)
-        for number, each in enumerate(events, first):
-            event = each._replace(number=number, time=now)
-            if storage is None and self._refitter is not None:
-                self._since[number] = event
-            self._apply_or_stop(event, ready)
+                self._catch_up(event.number - 1)
+        self._apply_or_stop(event, ready)
         warnings = self._warnings()
         for text in warnings[self._n_warned :]:
             logger.warning(text)
@@ -201,7 +196,7 @@ class Member(Replica):
                 self._continue_as(other)
                 return True
             try:
-                self._storage.append([event], covers, owner=self._owner, checkpoint=content)
+                self._storage.append(event, covers, owner=self._owner, checkpoint=content)
             except Stale:
                 return False
             self._catch_up()
@@ -258,7 +253,7 @@ class Member(Replica):
             ]
             event = Event(EXPIRE, {"ids": ids, "reward": reward, "rewards": rewards})
             try:
-                self._record([event], exactly=True)
+                self._record(event, exactly=True)
                 n_closed += len(ids)
             except Stale:
                 self._catch_up()

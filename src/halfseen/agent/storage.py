@@ -125,18 +125,18 @@ class Storage:
 
     def append(
         self,
-        events: Sequence[Event],
+        event: Event,
         after: int,
         *,
         exactly: bool = False,
         owner: str | None = None,
         checkpoint: bytes | None = None,
-    ) -> tuple[int, float]:
-        """Append events, all or none; return the number of the first, and their time.
+    ) -> Event:
+        """Append an event; return it with its number and time.
 
         Parameters
         ----------
-        events : sequence of Event
+        event : Event
         after : int
             The last event that the caller knows.
         exactly : bool
@@ -144,72 +144,58 @@ class Storage:
         owner : str, optional
             Who must hold the lease.
         checkpoint : bytes, optional
-            The state after the event `after`, to continue from after these.
+            The state after the event `after`, to continue from after this one.
 
         Raises
         ------
         Taken, Stale, StorageError
         """
         # While others may write.
-        prepared = [(event, event.text(), packed(event.law), event.request()) for event in events]
+        text, law, request = event.text(), packed(event.law), event.request()
 
-        def insert(run: Run) -> tuple[int, float]:
+        def insert(run: Run) -> Event:
             row = run(
-                "UPDATE halfseen_agents SET last = last + ? WHERE agent = ? AND token = ? AND "
+                "UPDATE halfseen_agents SET last = last + 1 WHERE agent = ? AND token = ? AND "
                 f"version = ? RETURNING last, owner, {self.database.now}",
-                *(len(events), self._agent, self._token, SCHEMA),
+                *(self._agent, self._token, SCHEMA),
             ).fetchone()
             if row is None:
                 raise StorageError(
                     f"agent {self.name!r} is no longer in {self.place}, or has another schema: "
                     "restart this process"
                 )
-            first, time = int(row[0]) - len(events) + 1, float(row[2])
-            if first <= after:
+            number, time = int(row[0]), float(row[2])
+            if number <= after:
                 raise StorageError(
-                    f"{self.place} ends with event {first - 1} and this process knows {after}: the "
-                    "database was set back, so restart this process"
+                    f"{self.place} ends with event {number - 1} and this process knows {after}: "
+                    "the database was set back, so restart this process"
                 )
-            if (exactly and first > after + 1) or owner not in (None, row[1]):
+            if (exactly and number > after + 1) or owner not in (None, row[1]):
                 raise Stale
-            for number, each in enumerate(prepared, first):
-                self._insert(run, number, time, *each)
+            digest = None if event.asked is None else self._insert_set(run, event.asked)
+            self._insert_keys(run, event, number, request)
+            run(
+                "INSERT INTO halfseen_events (agent, number, kind, time, options, body, law) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                *(self._agent, number, event.kind, time, digest, text, law),
+            )
             if checkpoint is not None:
-                last = first + len(events) - 1
-                self._insert_checkpoint(run, self._agent, last, after, checkpoint)
-            return first, time
+                self._insert_checkpoint(run, self._agent, number, after, checkpoint)
+            return event._replace(number=number, time=time)
 
         return self.database.write(insert)
 
-    def _insert(
-        self,
-        run: Run,
-        number: int,
-        time: float,
-        event: Event,
-        text: str,
-        law: bytes | None,
-        request: bytes,
-    ) -> None:
-        """Write an event, and what makes it count once."""
-        digest = None
-        if event.asked is not None:
-            digest = event.asked.digest
-            self._insert_set(run, event.asked)
+    def _insert_keys(self, run: Run, event: Event, number: int, request: bytes) -> None:
+        """Write what makes an event count once."""
+        body = event.body
         if event.kind == CHOOSE:
-            given = event.body["id"], number, request
-            self._insert_once(run, "decisions", "id, number, request", *given)
-        elif event.kind == OBSERVE and "key" in event.body:
-            self._insert_once(run, "logs", "key, request", event.body["key"], request)
+            self._insert_once(run, "decisions", "id, number, request", body["id"], number, request)
+        elif event.kind == OBSERVE and "key" in body:
+            self._insert_once(run, "logs", "key, request", body["key"], request)
         elif event.kind in (LEARN, EXPIRE):
             columns = "decision, place, key, value, final, number"
             for *reward, final in event.rewards:
                 self._insert_once(run, "rewards", columns, *reward, int(final), number)
-        run(
-            "INSERT INTO halfseen_events (agent, number, kind, time, options, body, law) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            *(self._agent, number, event.kind, time, digest, text, law),
-        )
 
     def _insert_once(self, run: Run, table: str, columns: str, *values: Any) -> None:
         marks = ", ".join("?" * (1 + len(values)))
@@ -221,10 +207,10 @@ class Storage:
         if not made.rowcount:
             raise Taken
 
-    def _insert_set(self, run: Run, asked: Asked) -> None:
-        """Write an offered set and its rows, unless they are there: its rows are there with it."""
+    def _insert_set(self, run: Run, asked: Asked) -> bytes:
+        """Write an offered set, unless it is there, and its rows; return its digest."""
         if run("SELECT 1 FROM halfseen_sets WHERE digest = ?", asked.digest).fetchone():
-            return
+            return asked.digest  # its rows are there with it
         names, members, rows = stored_set(asked.rows)
         for digest, text in sorted(rows.items()):  # in one order, so that none waits for another
             run(
@@ -236,6 +222,7 @@ class Storage:
             "ON CONFLICT DO NOTHING",
             *(asked.digest, names, members),
         )
+        return asked.digest
 
     def after(self, number: int, until: int | None = None) -> Iterator[Event]:
         """Yield the events after a number, in order, read by ranges."""
