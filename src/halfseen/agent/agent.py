@@ -1,8 +1,8 @@
 """The agent: tables in, items out, rewards by id.
 
 A choice, step by step: `Agent.choose` reads the options (`frames`), catches up with other processes
-and decides on a fork of the policy; `Member._record` appends the event to the database
-(`Storage.append`) and lets `Replica.apply` change the state. `Agent.learn` finds the places of the
+and decides on a fork of the policy; `Replica._record` appends the event to the database
+(`Storage.append`) and lets `apply` change the state. `Agent.learn` finds the places of the
 rewards, and does the same with its event. Without a database only `apply` is left.
 """
 
@@ -24,8 +24,7 @@ from halfseen.agent.explanation import Explanation, Measurement, checked_costs
 from halfseen.agent.health import epochs_of, mean_of, shares
 from halfseen.agent.ledger import Pending, check_open
 from halfseen.agent.logs import frames_of
-from halfseen.agent.member import Member
-from halfseen.agent.replica import Ready
+from halfseen.agent.replica import Ready, Replica
 from halfseen.agent.storage import SCHEMA, TABLES, Storage, Taken
 from halfseen.errors import (
     AlreadyRewardedError,
@@ -66,7 +65,7 @@ class Scored(NamedTuple):
     share_seen: float
 
 
-class Agent(Member):
+class Agent(Replica):
     """Chooses among the rows of a table, and learns rewards by id.
 
     Tables are data frames (pandas, polars, pyarrow), lists of dicts, dicts of columns, or arrays.

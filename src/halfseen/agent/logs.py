@@ -8,7 +8,7 @@ from typing import Any
 
 from halfseen import checks
 from halfseen.agent.database import opened
-from halfseen.agent.storage import EXPIRED, Storage
+from halfseen.agent.storage import EXPIRY, Storage
 from halfseen.errors import StorageError
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
@@ -132,7 +132,7 @@ def outcome(rewards: list[Any]) -> tuple[float | None, str, int, float | None]:
     for _, key, value, final, _ in rewards:
         if status != "pending":
             late.append(value)
-        elif key == EXPIRED:
+        elif key == EXPIRY:
             total, status = value, "expired"
         else:
             total = value + (total or 0.0)

@@ -29,7 +29,7 @@ from halfseen.frames import Rows
 SCHEMA = 1
 """Version of the tables and of what events mean."""
 
-EXPIRED = "\x18"
+EXPIRY = "\x18"
 """The key of the reward that a place gets when its decision expires; no caller can use it."""
 
 N_CHECKPOINTS = 3
