@@ -143,6 +143,8 @@ def test_a_decision_is_explained_by_its_id_in_all_processes(url):
     assert two.explain(decision.id, item="b").item == "b"
     with pytest.raises(UnknownDecisionError, match="'x' is not in a database"):
         two.explain("x")
+    with pytest.raises(UnknownDecisionError, match="not in a database of this agent: pass what"):
+        Agent().explain(decision.id)
 
 
 def test_a_reward_counts_once_in_all_processes(url):
@@ -178,7 +180,7 @@ def test_what_never_came_is_closed_by_itself(url):
         agent.choose(DOSES)
         agent.learn(agent.choose(DOSES).id, 0.25, final=False, key="click")
         time.sleep(0.15)
-        agent.choose(DOSES)
+        agent.choose(DOSES)  # expires what is due
         assert len(agent.pending) == 1
         assert agent.health()["rewards"]["lately"] == {"n": 2, "mean": 0.125}
         time.sleep(0.15)
@@ -480,7 +482,7 @@ def test_a_decision_takes_few_bytes_and_a_set_is_stored_once(file):
     for way in ({"uniform_share": 0.05}, {"explore": "inverse-gap"}):
         agent = new(file, name=str(way), id=None, **way)
         agent.observe(shop, random.normal(size=200))
-        first, n = None, 300
+        first, n = None, 100
         for _ in range(n):
             agent.choose(shop, context={"hour": float(random.normal())})
             first = first or _used(file)

@@ -13,7 +13,6 @@ from halfseen import HalfseenError, errors
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ELSEWHERE = {
-    "agent.md",  # tests/agent/test_agent_page.py
     "deploy.md",  # changes the logging of the process
     "many-machines.md",  # needs a cluster: tests/simulation
     "your-data.md",  # tests/docs/test_your_data.py
