@@ -295,12 +295,7 @@ class Agent(Replica):
         with self._lock:
             self._catch_up()
             ready = self._encoded(asked)
-            columns, context_columns = (
-                {name: list(each.features) for name, each in encoder.columns.items()}
-                for encoder in (ready.options, ready.context)
-            )
-            given = ready.policy, ready.slate, asked.rows.items, columns, context_columns
-            return Explanation.of(*given, item=item, costs=prices, made=made)
+            return Explanation.of(ready, asked.rows.items, item=item, costs=prices, made=made)
 
     def worth_measuring(
         self, log: Any, *, costs: Mapping[str, float] | None = None
@@ -612,11 +607,11 @@ class Agent(Replica):
         """
         storage = Storage(opened(url, durability), _checked_key("name", name))
         storage.database.make(TABLES, SCHEMA)
-        agent = cls(**settings)
+        fresh = cls(**settings)
         if not storage.find():
-            storage.create(archive.to_bytes(agent.to_dict()))
+            storage.create(archive.to_bytes(fresh.to_dict()))
         agent = _built(cls.at_checkpoint, storage, storage.place)
-        agent._check_settings(settings)
+        agent._check_settings(settings, fresh)
         agent._saved = agent._last
         agent._catch_up()
         return agent
@@ -660,13 +655,12 @@ class Agent(Replica):
             raise InvalidInputError(f"only an agent in a database has {what}: use Agent.open")
         return self._storage
 
-    def _check_settings(self, given: Mapping[str, Any]) -> None:
-        """Raise an error if settings for a new agent differ from those of this one."""
-        wanted = type(self)(**given)
-        ours, theirs = _settings(self), _settings(wanted)
+    def _check_settings(self, given: Mapping[str, Any], fresh: "Agent") -> None:
+        """Raise an error if settings for a fresh agent differ from those of this one."""
+        ours, theirs = _settings(self), _settings(fresh)
         names = [*given]
         if given.get("policy") is not None:  # what grows is not compared
-            names += [*wanted._policy.settings().keys() - {"dim", "context_dim"}]
+            names += [*fresh._policy.settings().keys() - {"dim", "context_dim"}]
         for name in names:
             if ours.get(name) != theirs[name]:
                 raise InvalidSettingError(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from halfseen import checks
+from halfseen.agent.replica import Ready
 from halfseen.errors import InvalidInputError
 from halfseen.lazy import from_extra
-from halfseen.policies.base import Policy
-from halfseen.values import BoolArray, FloatArray, Item, Scores, Slate
+from halfseen.values import BoolArray, FloatArray, Item, Scores
 from halfseen.values.decision import html_table
 from halfseen.values.reasons import Reasons
 
@@ -191,11 +191,8 @@ class Explanation:
     @classmethod
     def of(
         cls,
-        policy: Policy,
-        slate: Slate,
+        ready: Ready,
         items: Sequence[Item],
-        columns: Columns,
-        context_columns: Columns,
         *,
         item: Item | None,
         costs: Mapping[str, float],
@@ -205,6 +202,11 @@ class Explanation:
 
         `made` are the estimates and widths of a decision about this slate.
         """
+        policy, slate = ready.policy, ready.slate
+        columns, context_columns = (
+            {name: list(each.features) for name, each in encoder.columns.items()}
+            for encoder in (ready.options, ready.context)
+        )
         reasons = policy.explain(slate)
         is_current = made is None or _agree(reasons.estimates, made)
         if made is not None and is_current:

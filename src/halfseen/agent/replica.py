@@ -321,10 +321,10 @@ class Replica(Declared):
         final: list[tuple[Waiting, int, float]] = []
         for id, at, key, value, is_final in event.rewards:
             waiting = made.get(id) or self._ledger.waiting.get(id)
-            place = None if waiting is None or at < 0 else waiting.places[at]
-            if waiting is None or place is None or not place.is_open:
+            if waiting is None or not waiting.places[at].is_open:
                 n_late += 1
                 continue
+            place = waiting.places[at]
             total = value + (place.total or 0.0)
             places = list(waiting.places)
             places[at] = place._replace(total=total, is_open=not is_final)

@@ -71,7 +71,7 @@ class Stale(Exception):  # noqa: N818
 
 
 class Storage:
-    """The events and checkpoints of one agent.
+    """The events and checkpoints of one agent; `place` says where, without a password.
 
     Parameters
     ----------
@@ -81,14 +81,9 @@ class Storage:
     """
 
     def __init__(self, database: Database, name: str) -> None:
-        self.database, self.name = database, name
+        self.database, self.place, self.name = database, database.place, name
         self._agent, self._token = 0, ""
         self._sets: dict[bytes, Rows] = {}
-
-    @property
-    def place(self) -> str:
-        """Where it is, without a password."""
-        return self.database.place
 
     # Agents
 

@@ -51,13 +51,17 @@ class Dashboard:
             (made, body, _learned(rewards[body["id"]])) for _, made, _, body, _ in found[-N_RECENT:]
         ]
         known = [reward for *_, reward in decisions if reward is not None]
-        explained = [self._explained(*each) for each in reversed(decisions[-_N_EXPLAINED:])]
+        latest = decisions[: -_N_EXPLAINED - 1 : -1]
+        try:
+            worth = self.agent.worth_measuring([body["id"] for _, body, _ in latest])
+        except HalfseenError:  # there is no decision, or the policy cannot explain any
+            worth = ()
         return {
             "health": health,
             "bins": bins([(made, body["weight"], reward) for made, body, reward in decisions]),
             "reward": {"n": len(known), "mean": sum(known) / len(known) if known else None},
-            "decisions": explained,
-            "measure": worth([each.pop("gains") for each in explained]),
+            "decisions": [self._explained(*each) for each in latest],
+            "measure": [(each.column, each.gain) for each in worth],
             "time": time.time(),
         }
 
@@ -68,12 +72,11 @@ class Dashboard:
         try:
             why = self.agent.explain(body["id"])
         except HalfseenError:  # a policy need not be able to
-            return found | {"parts": [], "gains": {}}
-        gains = {each.column: each.gain for each in why.measurements}
+            return found | {"parts": []}
         parts = why.largest()
         if others := parts[_N_PARTS:]:
             parts[_N_PARTS:] = [("others", sum(value for _, value in others))]
-        return found | {"parts": parts, "gains": gains}
+        return found | {"parts": parts}
 
 
 def _learned(rewards: list[Any]) -> float | None:
@@ -119,17 +122,6 @@ def _mean(values: FloatArray, weights: FloatArray) -> tuple[float | None, float 
         return None, None
     mean = float(weights @ values) / total
     return mean, 1.96 * float(np.linalg.norm(weights * (values - mean))) / total
-
-
-def worth(gains: list[dict[str, float]]) -> list[tuple[str, float]]:
-    """Return the columns worth measuring with their mean gain, the largest first.
-
-    >>> worth([{"price": 0.4, "size": 0.1}, {"price": 0.2}])
-    [('price', 0.30000000000000004), ('size', 0.05)]
-    """
-    names = {name for each in gains for name in each}
-    means = {name: sum(each.get(name, 0.0) for each in gains) / len(gains) for name in names}
-    return sorted(means.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def page(name: str) -> HTMLResponse:
