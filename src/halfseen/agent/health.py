@@ -69,7 +69,7 @@ WINDOW = Value(
 def mean_of(rewards: Window) -> dict[str, dict[str, Any]]:
     """Return number and mean of rewards, lately and before."""
     return {
-        when: {"n": int(n), "mean": float(means[0]) if n else None}
+        when: {"n": int(n), "mean": float(means[0]) if n and len(means) else None}
         for when, (n, means) in rewards.means().items()
     }
 
