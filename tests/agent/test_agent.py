@@ -25,7 +25,6 @@ from halfseen import (
     InvalidInputError,
     InvalidTableError,
     LatentUcb,
-    LinearThompson,
     TofuPov,
     UnknownDecisionError,
     load,
@@ -40,7 +39,6 @@ def ambient(**settings):
 MAKERS = {
     "latent": lambda **settings: Agent(**{"id": "sku"} | settings),
     "ambient": ambient,
-    "thompson": lambda **settings: Agent(policy=LinearThompson(dim=1), **{"id": "sku"} | settings),
 }
 # Rows in which every column and level is there, so that policies that cannot grow know them.
 ALL = [
@@ -54,10 +52,9 @@ def started(make, **settings):
     return agent
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_an_agent_earns_more_than_chance(make):
+def test_an_agent_earns_more_than_chance():
     """Standard error of the mean of 100 rewards about 0.12, the gap to chance about 1: 5 sigma."""
-    agent, earned, chance = started(make), [], []
+    agent, earned, chance = started(MAKERS["latent"]), [], []
     for rows, rewards in offers(200):
         decision = agent.choose(rows)
         reward = rewards[decision.items.index(decision.item)]
@@ -71,7 +68,6 @@ def test_a_decision_names_the_chosen_item_and_ranks_all():
     agent = started(ambient)
     walk(agent, offers(20))
     decision = agent.choose(offers(1)[0][0])
-    assert decision.ranking[0] == decision.item
     assert sorted(decision.ranking) == sorted(decision.items)
     order = [decision.items.index(item) for item in decision.ranking]
     assert (np.diff(decision.scores[order]) <= 0.0).all()
@@ -82,18 +78,12 @@ def test_a_decision_names_the_chosen_item_and_ranks_all():
 
 def test_a_policy_that_cannot_grow_refuses_a_new_column_by_name_and_goes_on():
     agent = Agent(policy=TofuPov(dim=2, rank=1, observe_prob=0.5))
-    agent.choose([{"price": 1.0, "weight": 2.0}])
+    agent.choose([{"price": 1.0}])
+    agent.choose([{"price": 1.0, "weight": 2.0}])  # it has room
     with pytest.raises(InvalidTableError, match=r"column 'size' .*TofuPov.*cannot grow.*ignore"):
         agent.choose([{"price": 1.0, "size": 2.0}])
     assert list(agent.columns) == ["price", "weight"]
-    assert agent.choose([{"price": 1.0}]).round == 2
-
-
-def test_a_policy_with_more_features_than_columns_has_room():
-    agent = Agent(policy=TofuPov(dim=3, rank=1, observe_prob=0.5))
-    agent.choose([{"price": 1.0}])
-    agent.choose([{"price": 1.0, "size": 2.0, "weight": 3.0}])
-    assert list(agent.columns) == ["price", "size", "weight"]
+    assert agent.choose([{"price": 1.0}]).round == 3
 
 
 def test_columns_say_what_became_of_each():
@@ -145,22 +135,21 @@ def test_each_kind_of_id_that_does_not_wait_has_its_own_error():
     assert [each.id for each in agent.pending] == [each.id for each in later[1:]]
 
 
-def test_what_never_came_is_closed_with_a_reward():
+def test_what_never_came_is_closed_with_a_reward(monkeypatch):
     agent, other = started(ambient), started(ambient)
     rows = offers(1)[0][0]
     old, same = agent.choose(rows), other.choose(rows)
-    time.sleep(0.2)
+    later = time.time() + 60.0
+    monkeypatch.setattr(time, "time", lambda: later)
     new = agent.choose(rows)
     other.choose(rows)
-    assert agent.expire(before=datetime.timedelta(seconds=0.1), reward=-1.0) == 1
+    assert agent.expire(before=datetime.timedelta(seconds=30), reward=-1.0) == 1
     other.learn(same, -1.0)
     assert [each.id for each in agent.pending] == [new.id]
     assert agent.pending[0].item == new.item
     assert agent.score(rows) == other.score(rows)
-    agent.learn(old, 1.0)  # too late: it is counted
+    agent.learn(old, 1.0)  # too late
     assert agent.score(rows) == other.score(rows)
-    assert agent.health()["late"] == 1
-    assert agent.expire(before=datetime.timedelta(hours=1)) == 0
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
@@ -177,11 +166,10 @@ def test_levels_and_columns_may_enter_in_any_part_of_a_log(make):
         some = {name: cells[start:stop] for name, cells in columns.items()}
         parts.observe(some, rewards[start:stop])
     assert parts.columns == whole.columns
-    if make is not MAKERS["thompson"]:  # which draws one number per known feature
-        found, expected = (walk(agent, offers(10, seed=1)) for agent in (parts, whole))
-        for ours, theirs in zip(found, expected, strict=True):
-            assert ours.item == theirs.item
-            np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-9, atol=1e-9)
+    found, expected = (walk(agent, offers(10, seed=1)) for agent in (parts, whole))
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.item == theirs.item
+        np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-9, atol=1e-9)
     scored = [[each[1:] for each in agent.score(rows[:4])] for agent in (parts, whole)]
     np.testing.assert_allclose(*scored, rtol=1e-9, atol=1e-9)
 
@@ -231,19 +219,6 @@ def test_load_returns_whatever_was_saved(tmp_path):
         Agent.load(tmp_path / "policy")
 
 
-def test_a_decision_that_waited_while_columns_entered_is_learned(tmp_path):
-    agent = ambient()
-    first, second = (agent.choose([{"sku": "a", "price": 1.0}]) for _ in range(2))
-    agent.choose([{"sku": "a", "price": 1.0, "size": 2.0}])
-    agent.learn(first, 1.0)
-    agent.save(tmp_path / "agent")
-    loaded = Agent.load(tmp_path / "agent")
-    loaded.learn(second.id, 1.0)
-    agent.learn(second.id, 1.0)
-    row = [{"sku": "a", "price": 1.0, "size": 2.0}]
-    assert loaded.score(row) == agent.score(row)
-
-
 def test_memory_is_bounded(caplog, monkeypatch):
     monkeypatch.setattr(ledger, "N_GONE", 7)
     agent = started(ambient, max_pending=5)
@@ -270,12 +245,16 @@ def test_health_shows_what_changed_lately():
     assert health["decisions"] == 1201
 
 
-def test_health_of_latent_ucb_shows_rank_and_refits():
-    agent = started(MAKERS["latent"])
-    walk(agent, offers(30))
-    health = agent.health()
-    assert health["refits"] > 3
-    assert isinstance(health["rank"], int)
+def test_an_agent_hands_its_exploration_to_the_policy_and_states_probabilities():
+    way = {"exploration": "inverse-gap", "uniform_share": 0.2}
+    ours = Agent(id="sku", explore="inverse-gap", uniform_share=0.2)
+    theirs = Agent(id="sku", policy=LatentUcb(**way))
+    for one, other in zip(walk(ours, offers(20)), walk(theirs, offers(20)), strict=True):
+        assert looks(one) == looks(other)
+        assert one.ranking[0] == one.item
+        plain = json.loads(one.to_json())
+        assert plain["probability"] == one.probabilities[one.arm]
+        assert plain["probabilities"] == one.probabilities.tolist()
 
 
 def test_the_policy_that_is_given_is_not_touched():

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from agent.tables import looks
-from halfseen import Agent, AmbientOful, InvalidTableError, LatentUcb
+from halfseen import Agent, AmbientOful, InvalidTableError
 from halfseen.factors.rows import NO_ITEM
 
 DOSES = ["low", "medium", "high"]
@@ -136,52 +136,28 @@ def test_health_shows_how_much_of_the_context_is_seen():
     health = json.loads(json.dumps(agent.health()))
     assert 0.6 < health["context_seen"]["lately"]["kidney"] < 0.95
     assert health["context_features"] == 4
+    assert health["refits"] > 3
+    assert isinstance(health["rank"], int)
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
+    ("make", "message"),
     [
-        (lambda: Agent().choose(DOSES, context=[{"a": 1}, {"a": 2}]), InvalidTableError, "one row"),
-        (lambda: Agent().choose(DOSES, context="f"), InvalidTableError, "names, got 'f': .*a dict"),
-        (lambda: Agent().choose(DOSES, context=["DE"]), InvalidTableError, "names.*'DE'"),
-        (lambda: Agent().choose(DOSES, context=[30.0, 2.0]), InvalidTableError, "names.*dict"),
+        (lambda: Agent().choose(DOSES, context=[{"a": 1}, {"a": 2}]), "one row"),
+        (lambda: Agent().choose(DOSES, context="f"), "names, got 'f': .*a dict"),
+        (lambda: Agent().choose(DOSES, context=[30.0, 2.0]), "names.*dict"),
+        (lambda: Agent().observe(DOSES, [1.0] * 3, context=["DE"] * 3), "columns with names"),
+        (lambda: Agent().choose(DOSES, context=pd.Series([1, 2], ["a", "a"])), "'a' appears twice"),
         (
-            lambda: Agent().observe(DOSES, [1.0, 0.0, 0.0], context=["DE"] * 3),
-            InvalidTableError,
-            "columns with names",
+            lambda: Agent().observe(DOSES, [1.0] * 3, context=[{"a": 3}]),
+            "each of its 3 rows, got 1",
         ),
-        (
-            lambda: Agent().choose(DOSES, context=pd.Series([1.0, 2.0], index=["age", "age"])),
-            InvalidTableError,
-            "'age' appears twice",
-        ),
-        (
-            lambda: Agent().choose(DOSES, context={"age": np.inf}),
-            InvalidTableError,
-            "'age' must be finite",
-        ),
-        (
-            lambda: Agent().observe(DOSES, [1.0, 0.0, 0.0], context=[{"age": 3}]),
-            InvalidTableError,
-            "a row for each of its 3 rows, got 1",
-        ),
-        (
-            lambda: Agent(policy=AmbientOful(dim=2)).choose(DOSES),
-            InvalidTableError,
-            r"ids alone are for a policy .* LatentUcb\(\)",
-        ),
+        (lambda: Agent(policy=AmbientOful(dim=2)).choose(DOSES), r"ids alone are .*LatentUcb\(\)"),
     ],
 )
-def test_a_wrong_context_has_a_message_with_its_remedy(make, error, message):
-    with pytest.raises(error, match=message):
+def test_a_wrong_context_has_a_message_with_its_remedy(make, message):
+    with pytest.raises(InvalidTableError, match=message):
         make()
-
-
-def test_a_policy_that_is_given_may_know_the_context_already():
-    policy = LatentUcb(dim=1, context_dim=6)
-    agent = Agent(policy=policy)
-    treat(agent, patients(10))
-    assert agent._policy.context_dim == 6
 
 
 def test_an_explanation_without_a_context_adds_up_where_others_had_one():

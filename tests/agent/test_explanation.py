@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from agent.tables import offers, walk
-from halfseen import Agent, AmbientOful, UnknownDecisionError
+from halfseen import Agent, AmbientOful
 
 
 def taught(n_rounds=60, **settings):
@@ -120,13 +120,6 @@ def test_what_is_not_known_is_named(arguments, message):
     agent = taught(10)
     with pytest.raises(ValueError, match=message):
         agent.explain(offers(1)[0][0], **arguments)
-
-
-def test_an_id_is_explained_only_if_a_database_has_its_options():
-    agent = taught(10)
-    decision = agent.choose(offers(1)[0][0])
-    with pytest.raises(UnknownDecisionError, match="no database: pass the decision itself"):
-        agent.explain(decision.id)
 
 
 def test_while_rewards_are_equal_an_explanation_says_that_the_choice_was_random():

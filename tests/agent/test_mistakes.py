@@ -26,11 +26,6 @@ MISTAKES = {
         "explore",
         "leave it out",
     ),
-    "an exploration that does not exist": (
-        lambda: Agent(explore="squarecb"),
-        "'squarecb'",
-        "'inverse-gap'",
-    ),
     "a request without exploring that the policy cannot fulfil": (
         lambda: Agent(policy=TofuPov(dim=1, rank=1, observe_prob=0.5)).choose(
             [{"price": 1.0}], explore=False
@@ -58,20 +53,10 @@ MISTAKES = {
         "got int 0",
         r"pass decision or decision\.id",
     ),
-    "a reward that is missing": (
-        lambda: agent().learn(agent().choose(ROWS), None),
-        "got None",
-        "finite number",
-    ),
     "a reward of too many digits": (
         lambda: agent().learn(agent().choose(ROWS), 10**5000),
         "a number of 16610 bits",
         "finite number",
-    ),
-    "fewer rewards than rows": (
-        lambda: agent().observe(ROWS, [1.0]),
-        "got 1",
-        "there must be 2 rewards",
     ),
     "a time instead of a duration": (
         lambda: agent().expire(before=DAY),
@@ -88,7 +73,6 @@ MISTAKES = {
         "'url'",
         "list of column names",
     ),
-    "a misspelt setting": (lambda: Agent(categoricals=["zip"]), "categoricals", "did you mean"),
     "a database in a folder that is not there": (
         lambda: Agent.open("no/such/folder/shop.db"),
         "no/such/folder",
@@ -115,12 +99,6 @@ MISTAKES = {
         "cannot be copied or pickled",
         r"use Agent\.open again",
     ),
-    "a part of a reward without a key": (
-        lambda: agent().learn("a", 1.0, final=False),
-        "not final",
-        "needs a key",
-    ),
-    "more places than options": (lambda: agent().choose(ROWS, k=3), r"\[1, 2\]", "got 3"),
     "a wait that is no time": (lambda: Agent(expire_after=-1), "expire_after", "timedelta above 0"),
 }
 

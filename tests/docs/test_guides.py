@@ -13,7 +13,6 @@ from halfseen import HalfseenError, errors
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ELSEWHERE = {
-    "agent.md",  # tests/agent/test_agent_page.py
     "deploy.md",  # changes the logging of the process
     "your-data.md",  # tests/docs/test_your_data.py
     "your-own-policy.md",  # tests/testing/test_page.py

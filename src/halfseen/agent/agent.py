@@ -1,8 +1,8 @@
 """The agent: tables in, items out, rewards by id.
 
 A choice, step by step: `Agent.choose` reads the options (`frames`), catches up with other processes
-and decides on a fork of the policy; `Member._record` appends the event to the database
-(`Storage.append`) and lets `Replica.apply` change the state. `Agent.learn` finds the places of the
+and decides on a fork of the policy; `Replica._record` appends the event to the database
+(`Storage.append`) and lets `apply` change the state. `Agent.learn` finds the places of the
 rewards, and does the same with its event. Without a database only `apply` is left.
 """
 
@@ -10,8 +10,8 @@ import datetime
 import os
 import secrets
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -24,8 +24,7 @@ from halfseen.agent.explanation import Explanation, Measurement, checked_costs
 from halfseen.agent.health import epochs_of, mean_of, shares
 from halfseen.agent.ledger import Pending, check_open
 from halfseen.agent.logs import frames_of
-from halfseen.agent.member import Member
-from halfseen.agent.replica import Ready
+from halfseen.agent.replica import Ready, Replica
 from halfseen.agent.storage import SCHEMA, TABLES, Storage, Taken
 from halfseen.errors import (
     AlreadyRewardedError,
@@ -45,9 +44,6 @@ from halfseen.values.decision import checked_reward, checked_rewards, listed
 S = TypeVar("S")
 T = TypeVar("T")
 Path = str | os.PathLike[str]
-
-_LOG_ROWS = 5000  # rows of a log in one event
-_OF_POLICY = {"policy": "", "explore": "exploration", "uniform_share": "uniform_share"}
 
 
 class Scored(NamedTuple):
@@ -69,7 +65,7 @@ class Scored(NamedTuple):
     share_seen: float
 
 
-class Agent(Member):
+class Agent(Replica):
     """Chooses among the rows of a table, and learns rewards by id.
 
     Tables are data frames (pandas, polars, pyarrow), lists of dicts, dicts of columns, or arrays.
@@ -163,23 +159,22 @@ class Agent(Member):
             if self._storage is None:
                 decided._key = ""
                 ready = ready._replace(policy=decided, inners=tuple(e.inner for e in choices))
-            first, chances = choices[0], [_probability(each) for each in choices]
+            first = choices[0]
             body |= {
                 "arms": arms,
                 "items": [asked.rows.items[arm] for arm in arms],
-                "probabilities": chances,
+                "probabilities": [_probability(each) for each in choices],
                 "weight": _weight(first, n_options),
                 "based_on": self._last,
             }
+            event = event._replace(law=first.probabilities)
             try:
-                self._record([event._replace(law=first.probabilities)], ready)
+                self._record(event, ready)
             except Taken:  # another process was faster
                 self._catch_up()
                 again = {"context": context, "k": k, "explore": explore}
                 return self._decided_before(event) or self.choose(options, **again)
-            return self._decision(
-                name, asked, ready, arms, chances, first.parts, first.probabilities
-            )
+            return self._decision(event, ready, first.parts)
 
     def _decided(
         self, ready: Ready, name: str, k: int, explore: bool
@@ -204,29 +199,22 @@ class Agent(Member):
             arms.append(int(rest[choices[-1].arm]))
         return policy, choices, arms
 
-    def _decision(
-        self,
-        id: str,
-        asked: Asked,
-        ready: Ready,
-        arms: Sequence[int],
-        chances: Sequence[float],
-        parts: FloatArray,
-        law: FloatArray | None,
-    ) -> Decision:
+    def _decision(self, event: Event, ready: Ready, parts: FloatArray) -> Decision:
         """Return a decision; if it no longer waits, with a note that looks like its own."""
-        waiting, slate = self._ledger.waiting.get(id), ready.slate
+        id, arms, asked, slate = event.body["id"], event.body["arms"], event.asked, ready.slate
+        assert asked is not None
+        waiting = self._ledger.waiting.get(id)
         note = Note(1, -1, slate._table[arms[0]].copy(), slate._context)
         return Decision(
             type(ready.policy).__name__,
             arms[0],
             note if waiting is None else waiting.places[0].note,
             parts,
-            law,
+            event.law,
             id=id,
             items=asked.rows.items,
             rows=asked,
-            places=list(zip(arms, chances, strict=True))[1:],
+            places=list(zip(arms, event.body["probabilities"], strict=True))[1:],
         )
 
     def _decided_before(self, event: Event) -> Decision | None:
@@ -244,10 +232,9 @@ class Agent(Member):
             raise ReusedIdError(
                 f"decision {id} was made before, {why}: give each request its own id"
             )
-        body, law = found[0].body, found[0].law
         ready = self._encoded(asked, lenient=True)
         parts = ready.policy._appraise(ready.slate)
-        return self._decision(id, asked, ready, body["arms"], body["probabilities"], parts, law)
+        return self._decision(found[0]._replace(asked=asked), ready, parts)
 
     def score(self, options: Any, *, context: Any = None) -> tuple[Scored, ...]:
         """Return estimate, width and share of seen columns of each option, without choosing."""
@@ -290,32 +277,25 @@ class Agent(Member):
         InvalidInputError
             The policy cannot explain its scores, or an item or a column is not known.
         """
-        asked, made = None, None
+        asked, made, chosen = None, None, None
         if isinstance(decision, Decision):
-            asked, made = decision._rows, Scores(decision.estimates, decision.widths)
-            item = decision.item if item is None else item
+            asked, chosen = decision._rows, decision.item
+            made = Scores(decision.estimates, decision.widths)
         elif isinstance(decision, str):
-            if self._storage is None:
-                raise UnknownDecisionError("this agent has no database: pass the decision itself")
-            found = self._storage.decision(decision)
+            found = None if self._storage is None else self._storage.decision(decision)
             if found is None:
                 raise UnknownDecisionError(
-                    f"decision {decision!r:.80} is not in the database of this agent: pass what "
+                    f"decision {decision!r:.80} is not in a database of this agent: pass what "
                     "choose returned, or options"
                 )
-            asked, body = found[0].asked, found[0].body
-            item = body["items"][0] if item is None else item
+            asked, chosen = found[0].asked, found[0].body["items"][0]
+        item = chosen if item is None else item
         asked = self._asked(decision, context) if asked is None else asked
         prices = checked_costs(costs, self.columns | self.context_columns)
         with self._lock:
             self._catch_up()
             ready = self._encoded(asked)
-            columns, context_columns = (
-                {name: list(each.features) for name, each in encoder.columns.items()}
-                for encoder in (ready.options, ready.context)
-            )
-            given = ready.policy, ready.slate, asked.rows.items, columns, context_columns
-            return Explanation.of(*given, item=item, costs=prices, made=made)
+            return Explanation.of(ready, asked.rows.items, item=item, costs=prices, made=made)
 
     def worth_measuring(
         self, log: Any, *, costs: Mapping[str, float] | None = None
@@ -335,15 +315,13 @@ class Agent(Member):
         decisions = list(dict.fromkeys(listed(log["id"]))) if hasattr(log, "columns") else list(log)
         if not decisions:
             raise InvalidInputError("the log must have at least one decision, got none")
-        gains: Counter[str] = Counter()
+        gains: dict[str, float] = defaultdict(float)
+        prices: dict[str, float] = {}
         for decision in decisions:
-            found = self.explain(decision, costs=costs).measurements
-            gains.update({each.column: each.gain / len(decisions) for each in found})
-        prices = checked_costs(costs, self.columns | self.context_columns)
-        worth = (
-            Measurement(name, gain, None, gain, prices.get(name, 0.0))
-            for name, gain in gains.items()
-        )
+            for each in self.explain(decision, costs=costs).measurements:
+                gains[each.column] += each.gain / len(decisions)
+                prices[each.column] = each.cost
+        worth = (Measurement(name, gain, None, gain, prices[name]) for name, gain in gains.items())
         return tuple(sorted(worth, key=lambda each: -each.net))
 
     # Learning
@@ -419,7 +397,7 @@ class Agent(Member):
         if not new:
             return
         try:
-            self._record([Event(LEARN, {"rewards": new})])
+            self._record(Event(LEARN, {"rewards": new}))
         except Taken:  # another process was faster
             self._catch_up()
             self._learn(rewards, key, final)
@@ -501,19 +479,15 @@ class Agent(Member):
         with self._lock:
             self._catch_up()
             asked = Asked(rows, contexts).canonical()
-            whole = Event(OBSERVE, {"rewards": values}, asked)
-            ready = self._encoded(asked, log=True)  # refuses what cannot be read
-            if self._storage is None:
-                self._record([whole], ready)
-                return
-            events = list(_parts(whole))
+            event = Event(OBSERVE, {"rewards": values}, asked)
             if key is not None:
-                request = whole.request()
-                events[0].body.update(key=_checked_key("key", key), whole=request.hex())
+                event.body["key"] = _checked_key("key", key)
+            ready = self._encoded(asked, log=True)  # refuses what cannot be read
             try:
-                self._record(events)
+                self._record(event, ready)
             except Taken:
-                if self._storage.log_request(events[0].body["key"]) != request:
+                assert self._storage is not None
+                if self._storage.log_request(event.body["key"]) != event.request():
                     raise InvalidInputError(
                         f"another log was observed with the key {key!r}: give each log its own"
                     ) from None
@@ -565,7 +539,7 @@ class Agent(Member):
                 "pending": len(self._ledger.waiting),
                 "forgotten": self._n_forgotten,
                 "late": self._n_late,
-                "rewards": {name: mean_of(self._rewards, name) for name in ("lately", "before")},
+                "rewards": mean_of(self._rewards),
                 "lift": self._lift.shown(),
                 "seen": shares(self._seen, self._options),
                 "context_seen": shares(self._context_seen, self._context),
@@ -633,11 +607,11 @@ class Agent(Member):
         """
         storage = Storage(opened(url, durability), _checked_key("name", name))
         storage.database.make(TABLES, SCHEMA)
-        agent = cls(**settings)
+        fresh = cls(**settings)
         if not storage.find():
-            storage.create(archive.to_bytes(agent.to_dict()))
+            storage.create(archive.to_bytes(fresh.to_dict()))
         agent = _built(cls.at_checkpoint, storage, storage.place)
-        agent._check_settings(settings)
+        agent._check_settings(settings, fresh)
         agent._saved = agent._last
         agent._catch_up()
         return agent
@@ -681,24 +655,17 @@ class Agent(Member):
             raise InvalidInputError(f"only an agent in a database has {what}: use Agent.open")
         return self._storage
 
-    def _check_settings(self, given: Mapping[str, Any]) -> None:
-        """Raise an error if settings for a new agent differ from those of this one."""
-        wanted = type(self)(**given)
-        ours, theirs = self.settings(), wanted.settings()
-        own, other = self._policy.settings(), wanted._policy.settings()
-        pairs = {name: (ours[name], theirs[name]) for name in given if name not in _OF_POLICY}
-        if given.get("policy") is not None:
-            pairs["policy"] = type(self._policy).__name__, type(wanted._policy).__name__
-            grown = ("dim", "context_dim")
-            pairs |= {name: (own.get(name), other[name]) for name in other if name not in grown}
-        for name in ("explore", "uniform_share"):
-            if given.get(name) is not None:
-                pairs[name] = own.get(_OF_POLICY[name]), other[_OF_POLICY[name]]
-        for name, (mine, asked) in pairs.items():
-            if mine != asked:
+    def _check_settings(self, given: Mapping[str, Any], fresh: "Agent") -> None:
+        """Raise an error if settings for a fresh agent differ from those of this one."""
+        ours, theirs = _settings(self), _settings(fresh)
+        names = [*given]
+        if given.get("policy") is not None:  # what grows is not compared
+            names += [*fresh._policy.settings().keys() - {"dim", "context_dim"}]
+        for name in names:
+            if ours.get(name) != theirs[name]:
                 raise InvalidSettingError(
-                    f"is {mine!r} in the database, got {asked!r}: leave it out; another name= "
-                    "starts a new agent that has learned nothing",
+                    f"is {ours.get(name)!r} in the database, got {theirs[name]!r}: leave it out; "
+                    "another name= starts a new agent that has learned nothing",
                     name=name,
                 )
 
@@ -747,19 +714,15 @@ def _built(build: Callable[[S], T], source: S, name: str) -> T:
         raise ArchiveError(f"{name} does not describe a policy or an agent: {error}") from None
 
 
+def _settings(agent: Agent) -> dict[str, Any]:
+    """Return the settings of an agent and of its policy, which has some of them."""
+    own = agent._policy.settings()
+    named = {"policy": type(agent._policy).__name__, "explore": own.get("exploration")}
+    return {**own, **agent.settings(), **named, "uniform_share": own.get("uniform_share")}
+
+
 def _restored(kind: type[Agent], content: bytes) -> Agent:
     return kind.from_dict(archive.from_bytes(content))
-
-
-def _parts(whole: Event) -> Iterator[Event]:
-    """Yield a log in parts that are not too large for an event."""
-    asked = whole.asked
-    assert asked is not None
-    for start in range(0, len(whole.rewards), _LOG_ROWS):
-        some = slice(start, start + _LOG_ROWS)
-        context = None if asked.context is None else asked.context.some(some)
-        part = Asked(asked.rows.some(some), context).canonical()
-        yield Event(OBSERVE, {"rewards": whole.rewards[some]}, part)
 
 
 def _probability(made: Choice) -> float:

@@ -1,16 +1,19 @@
 """Databases: SQLite for one machine, PostgreSQL beyond. Both speak the same SQL here."""
 
 import os
+import re
 import sqlite3
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from halfseen import checks
 from halfseen.agent.forks import CONNECTING, DATABASE, forkable_lock
-from halfseen.errors import InvalidSettingError, StorageError
+from halfseen.errors import StorageError
+from halfseen.lazy import from_extra
 
 T = TypeVar("T")
 
@@ -20,14 +23,11 @@ PATIENCE = 5.0
 """Seconds that a call waits for a lock, or for a server."""
 
 _CONNECTING = forkable_lock(CONNECTING)  # SQLite then has locks which all connections share
+_PASSWORDS = r"(//[^:@/]*:)(.*)(?=@)", r"([?&]password=)([^&]*)"
 _APPLICATION = 0x68616C66  # "half", in the header of the file
 
-
-class Run(Protocol):
-    """Executes a statement; `?` marks its values."""
-
-    def __call__(self, statement: str, /, *values: Any) -> Any:
-        """Return a cursor."""
+Run = Callable[..., Any]
+"""Executes a statement, in which `?` marks the values that follow it, and returns a cursor."""
 
 
 class Database(ABC):
@@ -41,11 +41,16 @@ class Database(ABC):
         The SQL expression of the database's time, in seconds since 1970.
     begin : str
         The statement that begins a transaction which writes.
+    types : dict
+        The types of columns by the names that `TABLES` has for them.
+    first : tuple of str
+        Statements before tables are created.
     """
 
     now: ClassVar[str]
     begin: ClassVar[str]
     types: ClassVar[dict[str, str]]
+    first: ClassVar[tuple[str, ...]]
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -65,9 +70,14 @@ class Database(ABC):
     def size(self) -> int:
         """Return the size in bytes."""
 
-    @abstractmethod
     def make(self, tables: Sequence[str], version: int) -> None:
         """Create tables that are missing, in one transaction."""
+
+        def create(run: Run) -> None:
+            for statement in (*self.first, *tables):
+                run(statement.format(version=version, **self.types))
+
+        self.write(create)
 
     @abstractmethod
     def _run(self, statement: str, /, *values: Any) -> Any:
@@ -103,7 +113,7 @@ class Database(ABC):
                 if self._process != os.getpid():
                     _INHERITED.append(self._connection)  # not ours to close
                     self._connection, self._process = None, os.getpid()
-                if self._connection is None or self._is_lost() or self._is_in_transaction():
+                if self._connection is None or not self._is_usable():
                     self.close()
                     with _CONNECTING:
                         self._connection = self._connect()
@@ -117,13 +127,9 @@ class Database(ABC):
                 self.close()
                 raise found from None
 
-    def _is_lost(self) -> bool:
-        """Return whether the connection leads nowhere."""
-        return False
-
     @abstractmethod
-    def _is_in_transaction(self) -> bool:
-        """Return whether an interrupt has left a transaction open."""
+    def _is_usable(self) -> bool:
+        """Return whether it leads somewhere, and no interrupt has left a transaction open."""
 
     def close(self) -> None:
         """Close the connection; the next call opens it again."""
@@ -146,6 +152,7 @@ class Sqlite(Database):
 
     now = "((julianday('now') - 2440587.5) * 86400.0)"
     begin = "BEGIN IMMEDIATE"
+    first = (f"PRAGMA application_id = {_APPLICATION}", "PRAGMA user_version = {version}")
     types: ClassVar = {
         "key": "INTEGER PRIMARY KEY",
         "whole": "INTEGER",
@@ -182,19 +189,17 @@ class Sqlite(Database):
                 f"{self.place} has schema {found}, newer than {version}: upgrade halfseen"
             )
         if found < version:
-
-            def create(run: Run) -> None:
-                run(f"PRAGMA application_id = {_APPLICATION}")
-                run(f"PRAGMA user_version = {version}")
-                for table in tables:
-                    run(table.format(**self.types))
-
-            self.write(create)
+            super().make(tables, version)
         self.read("PRAGMA journal_mode = WAL")
 
     def _connect(self) -> Any:
-        if self._file is not None:
-            self._check_there()
+        if self._file is not None:  # do not create again what was deleted while it was in use
+            if not self.path.exists() or not self.path.stat().st_size:
+                raise StorageError(
+                    f"{self.place} was deleted while it was in use: restore it, or restart this "
+                    "process"
+                )
+            self._check_ours()
         connection = sqlite3.connect(
             self.path, timeout=0.0, isolation_level=None, check_same_thread=False
         )
@@ -203,16 +208,14 @@ class Sqlite(Database):
         self._file = found.st_dev, found.st_ino
         return connection
 
-    def _is_lost(self) -> bool:
-        """Return whether the file was deleted or replaced: SQLite would write to the old one."""
+    def _is_usable(self) -> bool:
+        """If the file was deleted or replaced, SQLite would write to the old one."""
         try:
             found = os.stat(self.path)
         except OSError:
-            return True
-        return (found.st_dev, found.st_ino) != self._file
-
-    def _is_in_transaction(self) -> bool:
-        return bool(self._connection.in_transaction)
+            return False
+        is_same = (found.st_dev, found.st_ino) == self._file
+        return is_same and not self._connection.in_transaction
 
     def _run(self, statement: str, /, *values: Any) -> Any:
         """Wait for a lock in short steps: SQLite's own take up to a tenth of a second."""
@@ -225,14 +228,6 @@ class Sqlite(Database):
                     raise
             time.sleep(pause)
             pause = min(1.5 * pause, 0.005)
-
-    def _check_there(self) -> None:
-        """Do not create again what was deleted while it was in use."""
-        if not self.path.exists() or not self.path.stat().st_size:
-            raise StorageError(
-                f"{self.place} was deleted while it was in use: restore it, or restart this process"
-            )
-        self._check_ours()
 
     def _error(self, error: Exception) -> StorageError | None:
         if not isinstance(error, sqlite3.Error | OSError):
@@ -249,18 +244,92 @@ class Sqlite(Database):
         return sum(file.stat().st_size for file in files if file.exists())
 
 
+class Postgres(Database):
+    """A server. Each statement waits at most `PATIENCE` for a lock, each commit for the disk.
+
+    Parameters
+    ----------
+    url : str
+        `postgresql://user:password@host/name`; the password is never shown.
+    """
+
+    begin = "BEGIN"
+    first = ("SELECT pg_advisory_xact_lock(7521954)",)  # one process at a time creates tables
+    now = "(EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION)"
+    types: ClassVar = {
+        "key": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        "whole": "BIGINT",
+        "real": "DOUBLE PRECISION",
+        "bytes": "BYTEA",
+    }
+
+    def __init__(self, url: str) -> None:
+        place, found = url, []
+        for pattern in _PASSWORDS:
+            found += [secret for _, secret in re.findall(pattern, place)]
+            place = re.sub(pattern, r"\1***", place)
+        super().__init__(place)
+        # What the rest of the URL shows, such as a user of the same name, need not be masked.
+        self._secrets = [secret for secret in found if secret not in place]
+        with from_extra("postgres"):
+            import psycopg
+        self._library = psycopg
+        self._url = url
+        self._options = (
+            f"-c lock_timeout={PATIENCE:g}s -c statement_timeout=60s "
+            f"-c idle_in_transaction_session_timeout=60s -c client_min_messages=warning "
+            "-c synchronous_commit=on"
+        )
+
+    def _connect(self) -> Any:
+        connection = self._library.connect(
+            self._url,
+            autocommit=True,
+            connect_timeout=int(PATIENCE),
+            tcp_user_timeout=int(2000 * PATIENCE),  # the network may be cut off
+            options=self._options,
+        )
+        connection.isolation_level = self._library.IsolationLevel.READ_COMMITTED
+        return connection
+
+    def _run(self, statement: str, /, *values: Any) -> Any:
+        return self._connection.execute(statement.replace("?", "%s"), values)
+
+    def _is_usable(self) -> bool:
+        idle, connection = self._library.pq.TransactionStatus.IDLE, self._connection
+        return not connection.closed and bool(connection.info.transaction_status == idle)
+
+    def _error(self, error: Exception) -> StorageError | None:
+        if not isinstance(error, self._library.Error | OSError):
+            return None
+        if isinstance(error, self._library.errors.LockNotAvailable):
+            return StorageError(
+                f"{self.place} was locked for {PATIENCE:g} s by another process: try again"
+            )
+        reason = self._without_secrets(str(error).partition("\nLINE")[0]).strip()
+        return StorageError(f"{self.place} cannot be used: {reason or type(error).__name__}")
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    def size(self) -> int:
+        """Return the size of all tables of halfseen."""
+        query = (
+            "SELECT COALESCE(SUM(pg_total_relation_size(oid)), 0)::BIGINT FROM pg_class "
+            "WHERE relkind = 'r' AND relname LIKE 'halfseen_%%'"
+        )
+        return int(self.read(query)[0][0])
+
+
 def opened(
     url: str | os.PathLike[str], durability: str = "power-loss", *, must_exist: bool = False
 ) -> Database:
     """Return the database at a URL or a path."""
-    if durability not in DURABILITIES:
-        raise InvalidSettingError(
-            f"must be one of {DURABILITIES}, got {durability!r}", name="durability"
-        )
+    checks.one_of("durability", durability, DURABILITIES)
     text = os.fspath(url)
     if text.startswith(("postgresql://", "postgres://")):
-        from halfseen.agent.postgres import Postgres
-
         return Postgres(text)
     path = text.removeprefix("sqlite:///")
     if "://" in path:

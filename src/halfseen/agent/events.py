@@ -68,9 +68,7 @@ class Event(NamedTuple):
         return json.dumps(body, allow_nan=False, separators=(",", ":"))
 
     def request(self) -> bytes:
-        """Return a digest of what was asked, and how; of a log in parts, that of the whole."""
-        if "whole" in self.body:
-            return bytes.fromhex(self.body["whole"])
+        """Return a digest of what was asked, and how."""
         if self.asked is None:
             return b""
         context = None if self.asked.context is None else self.asked.context.to_dict()
@@ -82,16 +80,6 @@ class Event(NamedTuple):
         """The rewards that it brings."""
         rewards: list[Any] = self.body.get("rewards", [])
         return rewards
-
-    @classmethod
-    def read(cls, kind: str, text: str, rows: Rows | None, number: int, time: float) -> "Event":
-        """Return an event that was stored."""
-        body = json.loads(text)
-        context = body.pop("context", None)
-        asked = None
-        if rows is not None:
-            asked = Asked(rows, None if context is None else Rows.from_dict(context))
-        return cls(kind, body, asked, None, number, time)
 
 
 def packed(law: FloatArray | None) -> bytes | None:
@@ -108,29 +96,21 @@ def unpacked(content: bytes | None) -> FloatArray | None:
     return None if content is None else np.frombuffer(zlib.decompress(content), "<f8")
 
 
-class StoredSet(NamedTuple):
-    """Offered rows as they are stored: the names of columns, and each row by its digest."""
+def stored_set(rows: Rows) -> tuple[str, bytes, dict[bytes, str]]:
+    """Return offered rows as they are stored: names of columns, digests of rows, and the rows."""
+    columns = rows.to_dict()["columns"]
+    cells = zip(rows.items, *columns, strict=True)
+    texts = [json.dumps(row, separators=(",", ":")) for row in cells]
+    names = json.dumps(rows.names)
+    digests = [_hash(f"{names}{text}".encode()) for text in texts]
+    return names, b"".join(digests), dict(zip(digests, texts, strict=True))
 
-    names: str
-    digests: bytes
-    rows: dict[bytes, str]
 
-    @classmethod
-    def of(cls, rows: Rows) -> "StoredSet":
-        """Return rows in this form."""
-        columns = rows.to_dict()["columns"]
-        cells = zip(rows.items, *columns, strict=True) if columns else zip(rows.items, strict=True)
-        texts = [json.dumps(row, separators=(",", ":")) for row in cells]
-        names = json.dumps(rows.names)
-        digests = [_hash(f"{names}{text}".encode()) for text in texts]
-        return cls(names, b"".join(digests), dict(zip(digests, texts, strict=True)))
-
-    @staticmethod
-    def joined(names: str, texts: list[str]) -> Rows:
-        """Return the rows of a set."""
-        items, *columns = zip(*map(json.loads, texts), strict=True)
-        plain = {"items": list(items), "names": json.loads(names), "columns": map(list, columns)}
-        return Rows.from_dict(plain)
+def joined_set(names: str, texts: list[str]) -> Rows:
+    """Return the rows of a stored set."""
+    items, *columns = zip(*map(json.loads, texts), strict=True)
+    plain = {"items": list(items), "names": json.loads(names), "columns": map(list, columns)}
+    return Rows.from_dict(plain)
 
 
 DIGEST = 16

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from halfseen import checks
+from halfseen.agent.replica import Ready
 from halfseen.errors import InvalidInputError
 from halfseen.lazy import from_extra
-from halfseen.policies.base import Policy
-from halfseen.values import BoolArray, FloatArray, Item, Scores, Slate
+from halfseen.values import BoolArray, FloatArray, Item, Scores
 from halfseen.values.decision import html_table
 from halfseen.values.reasons import Reasons
 
@@ -77,15 +77,14 @@ class Parts(NamedTuple):
             return {name: float(table[arm, places].sum()) for name, places in columns.items()}
 
         def absurd(table: BoolArray | None, row: int, columns: Columns) -> list[str]:
-            pairs = () if table is None else columns.items()
-            return [
-                name for name, places in pairs if table is not None and table[row, places].any()
-            ]
+            if table is None:
+                return []
+            return [name for name, places in columns.items() if table[row, places].any()]
 
         own = absurd(reasons.implausible, arm, columns)
         shared = absurd(reasons.context_implausible, 0, context_columns)
-        shown = {name for name, places in columns.items() if mask[places[0]]} - {*own}
-        seen = {name: places for name, places in columns.items() if name in shown}
+        shown = [name for name, places in columns.items() if mask[places[0]] and name not in own]
+        seen = {name: columns[name] for name in shown}
         hidden = {name: places for name, places in columns.items() if name not in seen}
         return cls(
             float(reasons.intercept),
@@ -192,11 +191,8 @@ class Explanation:
     @classmethod
     def of(
         cls,
-        policy: Policy,
-        slate: Slate,
+        ready: Ready,
         items: Sequence[Item],
-        columns: Columns,
-        context_columns: Columns,
         *,
         item: Item | None,
         costs: Mapping[str, float],
@@ -206,6 +202,11 @@ class Explanation:
 
         `made` are the estimates and widths of a decision about this slate.
         """
+        policy, slate = ready.policy, ready.slate
+        columns, context_columns = (
+            {name: list(each.features) for name, each in encoder.columns.items()}
+            for encoder in (ready.options, ready.context)
+        )
         reasons = policy.explain(slate)
         is_current = made is None or _agree(reasons.estimates, made)
         if made is not None and is_current:
@@ -218,13 +219,10 @@ class Explanation:
         gains = policy.value_of_seeing(
             slate, [*columns.values()], [*context_columns.values()] if policy.context_dim else None
         )
-        best = gains.single.argmax(axis=0).tolist()
-        single = gains.single.max(axis=0).tolist()
+        own = zip(columns, gains.all_arms.tolist(), gains.single.T, strict=True)
         found = [
-            Measurement(name, gain, items[at], alone, costs.get(name, 0.0))
-            for name, gain, at, alone in zip(
-                columns, gains.all_arms.tolist(), best, single, strict=True
-            )
+            Measurement(name, gain, items[alone.argmax()], float(alone.max()), costs.get(name, 0.0))
+            for name, gain, alone in own
         ]
         if slate._context is not None:
             found += [

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +28,8 @@ class Window(NamedTuple):
     Examples
     --------
     >>> window = Window().added([1.0], 1).added([0.0, 1.0], 1)
-    >>> window.means(lately=True).tolist()
-    [0.5, 0.5]
+    >>> window.means()["lately"]
+    (2.0, array([0.5, 0.5]))
     """
 
     sums: tuple[FloatArray, FloatArray, FloatArray] = (np.zeros(1), np.zeros(1), np.zeros(1))
@@ -44,18 +43,11 @@ class Window(NamedTuple):
             return Window((before, block, since), self.n_events + 1)
         return Window((_sum(before, block), since, np.zeros(1)))
 
-    def total(self, *, lately: bool) -> float:
-        """Return the number lately, or before."""
-        return float(self._sums(lately)[0])
-
-    def means(self, *, lately: bool) -> FloatArray:
-        """Return the means lately, or before; NaN if there was nothing."""
-        sums = self._sums(lately)
-        means: FloatArray = sums[1:] / sums[0] if sums[0] else np.full(len(sums) - 1, np.nan)
-        return means
-
-    def _sums(self, lately: bool) -> FloatArray:
-        return reduce(_sum, self.sums[1:] if lately else self.sums[:1], np.zeros(1))
+    def means(self) -> dict[str, tuple[float, FloatArray]]:
+        """Return number and means, lately and before; all 0 if there was nothing."""
+        before, block, since = self.sums
+        both = {"lately": _sum(block, since), "before": before}
+        return {when: (float(sums[0]), sums[1:] / max(1.0, sums[0])) for when, sums in both.items()}
 
 
 def _sum(one: FloatArray, other: FloatArray) -> FloatArray:
@@ -74,22 +66,21 @@ WINDOW = Value(
 """How a window is saved."""
 
 
-def mean_of(rewards: Window, when: str) -> dict[str, Any]:
-    """Return number and mean of rewards, "lately" or "before"."""
-    lately = when == "lately"
-    n, means = int(rewards.total(lately=lately)), rewards.means(lately=lately)
-    return {"n": n, "mean": float(means[0]) if n and len(means) else None}
+def mean_of(rewards: Window) -> dict[str, dict[str, Any]]:
+    """Return number and mean of rewards, lately and before."""
+    return {
+        when: {"n": int(n), "mean": float(means[0]) if n and len(means) else None}
+        for when, (n, means) in rewards.means().items()
+    }
 
 
 def shares(seen: Window, encoder: Encoder) -> dict[str, dict[str, float | None]]:
     """Return the share of entries seen of each column, lately and before."""
     found = {}
-    for when in ("lately", "before"):
-        means: FloatArray = seen.means(lately=when == "lately")
+    for when, (n, means) in seen.means().items():
         padded = np.pad(means, (0, max(0, encoder.width - len(means))))
-        has_any = seen.total(lately=when == "lately") > 0
         found[when] = {
-            name: float(padded[column.features[0]]) if has_any else None
+            name: float(padded[column.features[0]]) if n else None
             for name, column in encoder.columns.items()
         }
     return found

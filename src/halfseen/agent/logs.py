@@ -8,7 +8,7 @@ from typing import Any
 
 from halfseen import checks
 from halfseen.agent.database import opened
-from halfseen.agent.storage import EXPIRED, Storage
+from halfseen.agent.storage import EXPIRY, Storage
 from halfseen.errors import StorageError
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
@@ -74,14 +74,9 @@ def frames_of(storage: Storage, backend: str, chunk: int | None) -> Any:
     """Return the log as one frame, or as an iterator of frames."""
     checks.one_of("backend", backend, BACKENDS)
     if chunk is not None:
-        return _frames(storage, backend, checks.integer("chunk", chunk, 1))
-    rows = [row for some in _rows(storage, _CHUNK) for row in some]
-    return _frame(rows, backend)
-
-
-def _frames(storage: Storage, backend: str, chunk: int) -> Iterator[Any]:
-    for rows in _rows(storage, chunk):
-        yield _frame(rows, backend)
+        checks.integer("chunk", chunk, 1)
+        return (_frame(rows, backend) for rows in _rows(storage, chunk))
+    return _frame([row for rows in _rows(storage, _CHUNK) for row in rows], backend)
 
 
 def _frame(rows: list[tuple[Any, ...]], backend: str) -> Any:
@@ -126,18 +121,18 @@ def _places(
         probabilities = None if place or law is None else law.tolist()
         yield (
             *(body["id"], made, place, str(item), probability),
-            *(*_outcome(own), context, names, probabilities),
+            *(*outcome(own), context, names, probabilities),
         )
 
 
-def _outcome(rewards: list[Any]) -> tuple[float | None, str, int, float | None]:
+def outcome(rewards: list[Any]) -> tuple[float | None, str, int, float | None]:
     """Return the reward of a place, its status, and number and sum of those that came late."""
     total: float | None = None
     status, late = "pending", []
     for _, key, value, final, _ in rewards:
         if status != "pending":
             late.append(value)
-        elif key == EXPIRED:
+        elif key == EXPIRY:
             total, status = value, "expired"
         else:
             total = value + (total or 0.0)

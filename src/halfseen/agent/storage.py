@@ -7,7 +7,7 @@ of every write updates the agent's row, whose lock the others wait for.
 import json
 import secrets
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from halfseen.agent.database import Database, Run
 from halfseen.agent.events import (
@@ -18,8 +18,9 @@ from halfseen.agent.events import (
     OBSERVE,
     Asked,
     Event,
-    StoredSet,
+    joined_set,
     packed,
+    stored_set,
     unpacked,
 )
 from halfseen.errors import StorageError
@@ -28,7 +29,7 @@ from halfseen.frames import Rows
 SCHEMA = 1
 """Version of the tables and of what events mean."""
 
-EXPIRED = "\x18"
+EXPIRY = "\x18"
 """The key of the reward that a place gets when its decision expires; no caller can use it."""
 
 N_CHECKPOINTS = 3
@@ -69,25 +70,8 @@ class Stale(Exception):  # noqa: N818
     """Other events came first, or the lease is lost."""
 
 
-class Checkpoint(NamedTuple):
-    """A saved state, from which an agent continues.
-
-    Attributes
-    ----------
-    number : int
-        After this event the state holds.
-    covers : int
-        The last event that it includes; those between are applied to it.
-    state : bytes
-    """
-
-    number: int
-    covers: int
-    state: bytes
-
-
 class Storage:
-    """The events and checkpoints of one agent.
+    """The events and checkpoints of one agent; `place` says where, without a password.
 
     Parameters
     ----------
@@ -97,14 +81,9 @@ class Storage:
     """
 
     def __init__(self, database: Database, name: str) -> None:
-        self.database, self.name = database, name
+        self.database, self.place, self.name = database, database.place, name
         self._agent, self._token = 0, ""
         self._sets: dict[bytes, Rows] = {}
-
-    @property
-    def place(self) -> str:
-        """Where it is, without a password."""
-        return self.database.place
 
     # Agents
 
@@ -132,7 +111,7 @@ class Storage:
                 *(self.name, secrets.token_hex(8), SCHEMA),
             ).fetchone()
             if made:
-                self._insert_checkpoint(run, made[0], Checkpoint(0, 0, state))
+                self._insert_checkpoint(run, made[0], 0, 0, state)
 
         self.database.write(insert)
         self.find()
@@ -141,18 +120,18 @@ class Storage:
 
     def append(
         self,
-        events: Sequence[Event],
+        event: Event,
         after: int,
         *,
         exactly: bool = False,
         owner: str | None = None,
         checkpoint: bytes | None = None,
-    ) -> tuple[int, float]:
-        """Append events, all or none; return the number of the first, and their time.
+    ) -> Event:
+        """Append an event; return it with its number and time.
 
         Parameters
         ----------
-        events : sequence of Event
+        event : Event
         after : int
             The last event that the caller knows.
         exactly : bool
@@ -160,72 +139,58 @@ class Storage:
         owner : str, optional
             Who must hold the lease.
         checkpoint : bytes, optional
-            The state after the event `after`, to continue from after these.
+            The state after the event `after`, to continue from after this one.
 
         Raises
         ------
         Taken, Stale, StorageError
         """
         # While others may write.
-        prepared = [(event, event.text(), packed(event.law), event.request()) for event in events]
+        text, law, request = event.text(), packed(event.law), event.request()
 
-        def insert(run: Run) -> tuple[int, float]:
+        def insert(run: Run) -> Event:
             row = run(
-                "UPDATE halfseen_agents SET last = last + ? WHERE agent = ? AND token = ? AND "
+                "UPDATE halfseen_agents SET last = last + 1 WHERE agent = ? AND token = ? AND "
                 f"version = ? RETURNING last, owner, {self.database.now}",
-                *(len(events), self._agent, self._token, SCHEMA),
+                *(self._agent, self._token, SCHEMA),
             ).fetchone()
             if row is None:
                 raise StorageError(
                     f"agent {self.name!r} is no longer in {self.place}, or has another schema: "
                     "restart this process"
                 )
-            first, time = int(row[0]) - len(events) + 1, float(row[2])
-            if first <= after:
+            number, time = int(row[0]), float(row[2])
+            if number <= after:
                 raise StorageError(
-                    f"{self.place} ends with event {first - 1} and this process knows {after}: the "
-                    "database was set back, so restart this process"
+                    f"{self.place} ends with event {number - 1} and this process knows {after}: "
+                    "the database was set back, so restart this process"
                 )
-            if (exactly and first > after + 1) or owner not in (None, row[1]):
+            if (exactly and number > after + 1) or owner not in (None, row[1]):
                 raise Stale
-            for number, each in enumerate(prepared, first):
-                self._insert(run, number, time, *each)
+            digest = None if event.asked is None else self._insert_set(run, event.asked)
+            self._insert_keys(run, event, number, request)
+            run(
+                "INSERT INTO halfseen_events (agent, number, kind, time, options, body, law) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                *(self._agent, number, event.kind, time, digest, text, law),
+            )
             if checkpoint is not None:
-                last = first + len(events) - 1
-                self._insert_checkpoint(run, self._agent, Checkpoint(last, after, checkpoint))
-            return first, time
+                self._insert_checkpoint(run, self._agent, number, after, checkpoint)
+            return event._replace(number=number, time=time)
 
         return self.database.write(insert)
 
-    def _insert(
-        self,
-        run: Run,
-        number: int,
-        time: float,
-        event: Event,
-        text: str,
-        law: bytes | None,
-        request: bytes,
-    ) -> None:
-        """Write an event, and what makes it count once."""
-        digest = None
-        if event.asked is not None:
-            digest = event.asked.digest
-            self._insert_set(run, event.asked)
+    def _insert_keys(self, run: Run, event: Event, number: int, request: bytes) -> None:
+        """Write what makes an event count once."""
+        body = event.body
         if event.kind == CHOOSE:
-            given = event.body["id"], number, request
-            self._insert_once(run, "decisions", "id, number, request", *given)
-        elif event.kind == OBSERVE and "key" in event.body:
-            self._insert_once(run, "logs", "key, request", event.body["key"], request)
+            self._insert_once(run, "decisions", "id, number, request", body["id"], number, request)
+        elif event.kind == OBSERVE and "key" in body:
+            self._insert_once(run, "logs", "key, request", body["key"], request)
         elif event.kind in (LEARN, EXPIRE):
             columns = "decision, place, key, value, final, number"
             for *reward, final in event.rewards:
                 self._insert_once(run, "rewards", columns, *reward, int(final), number)
-        run(
-            "INSERT INTO halfseen_events (agent, number, kind, time, options, body, law) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            *(self._agent, number, event.kind, time, digest, text, law),
-        )
 
     def _insert_once(self, run: Run, table: str, columns: str, *values: Any) -> None:
         marks = ", ".join("?" * (1 + len(values)))
@@ -237,11 +202,11 @@ class Storage:
         if not made.rowcount:
             raise Taken
 
-    def _insert_set(self, run: Run, asked: Asked) -> None:
-        """Write an offered set and its rows, unless they are there: its rows are there with it."""
+    def _insert_set(self, run: Run, asked: Asked) -> bytes:
+        """Write an offered set, unless it is there, and its rows; return its digest."""
         if run("SELECT 1 FROM halfseen_sets WHERE digest = ?", asked.digest).fetchone():
-            return
-        names, members, rows = StoredSet.of(asked.rows)
+            return asked.digest  # its rows are there with it
+        names, members, rows = stored_set(asked.rows)
         for digest, text in sorted(rows.items()):  # in one order, so that none waits for another
             run(
                 "INSERT INTO halfseen_rows (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -252,6 +217,7 @@ class Storage:
             "ON CONFLICT DO NOTHING",
             *(asked.digest, names, members),
         )
+        return asked.digest
 
     def after(self, number: int, until: int | None = None) -> Iterator[Event]:
         """Yield the events after a number, in order, read by ranges."""
@@ -268,12 +234,13 @@ class Storage:
             number = found[-1][0]
 
     def _event(self, row: Sequence[Any]) -> Event:
-        number, kind, time, options, body = row
-        rows = None if options is None else self.rows(options)
-        event = Event.read(kind, body, rows, number, time)
-        if event.asked is not None:
-            event = event._replace(asked=event.asked._replace(digest=options))
-        return event
+        number, kind, time, options, text = row
+        body, asked = json.loads(text), None
+        context = body.pop("context", None)
+        if options is not None:
+            context = None if context is None else Rows.from_dict(context)
+            asked = Asked(self.rows(options), context, options)
+        return Event(kind, body, asked, None, number, time)
 
     def rows(self, digest: bytes) -> Rows:
         """Return an offered set."""
@@ -294,7 +261,7 @@ class Storage:
                 marks = ", ".join("?" * len(some))
                 query = f"SELECT digest, body FROM halfseen_rows WHERE digest IN ({marks})"
                 texts |= {bytes(key): text for key, text in self.database.read(query, *some)}
-            known = StoredSet.joined(names, [texts[each] for each in members])
+            known = joined_set(names, [texts[each] for each in members])
             for oldest in list(self._sets)[: 1 - _SETS]:
                 self._sets.pop(oldest, None)  # or another thread has done so
             self._sets[digest] = known
@@ -342,8 +309,12 @@ class Storage:
 
     # Checkpoints and the lease
 
-    def checkpoint(self, number: int = -1) -> Checkpoint:
-        """Return the checkpoint of a refit, or the latest one if it is superseded."""
+    def checkpoint(self, number: int = -1) -> tuple[int, int, bytes]:
+        """Return the checkpoint of a refit, or the latest one if it is superseded.
+
+        The event after which its state holds, the last event that the state includes (those between
+        are applied to it), and the state.
+        """
         found = self.database.read(
             "SELECT number, covers, state FROM halfseen_checkpoints "
             "WHERE agent = ? ORDER BY number = ? DESC, number DESC LIMIT 1",
@@ -353,22 +324,25 @@ class Storage:
             raise StorageError(
                 f"{self.place} is damaged: agent {self.name!r} has no checkpoint; restore a copy"
             )
-        return Checkpoint(int(found[0][0]), int(found[0][1]), bytes(found[0][2]))
+        return int(found[0][0]), int(found[0][1]), bytes(found[0][2])
 
     def last_checkpoint(self) -> int:
         """Return the number of the latest checkpoint."""
         query = "SELECT MAX(number) FROM halfseen_checkpoints WHERE agent = ?"
         return int(self.database.read(query, self._agent)[0][0] or 0)
 
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint; older ones than the latest three go."""
-        self.database.write(lambda run: self._insert_checkpoint(run, self._agent, checkpoint))
+    def save(self, number: int, state: bytes) -> None:
+        """Write a checkpoint after an event; older ones than the latest three go."""
+        given = number, number, state
+        self.database.write(lambda run: self._insert_checkpoint(run, self._agent, *given))
 
-    def _insert_checkpoint(self, run: Run, agent: int, checkpoint: Checkpoint) -> None:
+    def _insert_checkpoint(
+        self, run: Run, agent: int, number: int, covers: int, state: bytes
+    ) -> None:
         run(
             "INSERT INTO halfseen_checkpoints (agent, number, covers, state) VALUES (?, ?, ?, ?) "
             "ON CONFLICT DO NOTHING",
-            *(agent, *checkpoint),
+            *(agent, number, covers, state),
         )
         run(
             "DELETE FROM halfseen_checkpoints WHERE agent = ? AND number <= (SELECT number FROM "

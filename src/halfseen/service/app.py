@@ -5,9 +5,9 @@ import json
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -52,6 +52,11 @@ _GAUGES = {
     "oldest_pending": "Age of the oldest pending decision in seconds",
     "events": "Number of the latest event",
     "storage_bytes": "Size of the storage",
+}
+
+_OF_AGENT = {
+    *("id", "ignore", "categorical", "explore", "uniform_share"),
+    *("expire_after", "expire_reward", "max_pending"),
 }
 
 
@@ -125,31 +130,14 @@ def open_agent(settings: Settings) -> Agent:
     """
     halfseen.warm_up(progress=False)  # so that no request waits for loops to be compiled
     where = settings.storage, settings.name, settings.durability
-    asked = _agent_settings(settings, settings.model_fields_set)
+    asked = settings.model_dump(include=_OF_AGENT, exclude_unset=True)
     Agent(**asked)  # names a setting that is wrong
-    new = _agent_settings(settings, Settings.model_fields.keys())
+    new = settings.model_dump(include=_OF_AGENT)
     own = {"exploration": new.pop("explore"), "uniform_share": new.pop("uniform_share")}
     try:
         return Agent.open(*where, **new, policy=LatentUcb(**own, refit="background"))
     except errors.InvalidSettingError:
         return Agent.open(*where, **asked)
-
-
-def _agent_settings(settings: Settings, asked: Collection[str]) -> dict[str, Any]:
-    """Return some settings as an agent takes them."""
-    names = (
-        "id",
-        "ignore",
-        "categorical",
-        "explore",
-        "uniform_share",
-        "expire_reward",
-        "max_pending",
-    )
-    given: dict[str, Any] = {name: getattr(settings, name) for name in names if name in asked}
-    if "expire_after" in asked:
-        given["expire_after"] = timedelta(seconds=settings.expire_after)
-    return given
 
 
 def app_from_environment() -> FastAPI:

@@ -3,7 +3,7 @@
 import secrets
 import threading
 import time
-from collections import OrderedDict, deque
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -13,11 +13,11 @@ import numpy as np
 from starlette.responses import HTMLResponse
 
 from halfseen.agent.agent import Agent
-from halfseen.agent.events import CHOOSE, EXPIRE, LEARN, Event
+from halfseen.agent.logs import outcome
 from halfseen.errors import HalfseenError
 from halfseen.values import FloatArray
 
-N_RECENT = 20_000
+N_RECENT = 5000
 """Decisions over which the curves go."""
 
 _N_EXPLAINED, _N_PARTS = 6, 4  # decisions that are explained, and parts of their scores
@@ -26,15 +26,11 @@ _MOST_BINS, _REWARDS, _FEWEST = 24, 50, 5  # bins, rewards in one on average, an
 
 
 class Dashboard:
-    """What the dashboard shows of an agent; reads events once, and remembers the recent ones."""
+    """What the dashboard shows of an agent."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self._lock = threading.Lock()
-        self._made: OrderedDict[str, list[Any]] = OrderedDict()  # time, weight and reward
-        self._pending: dict[str, float] = {}  # parts of rewards so far
-        self._latest: deque[Event] = deque(maxlen=_N_EXPLAINED)
-        self._last = 0
         self._data: dict[str, Any] = {}
         self._until = 0.0
 
@@ -47,66 +43,49 @@ class Dashboard:
             return self._data
 
     def _fresh(self) -> dict[str, Any]:
-        health = self.agent.health()
-        self._last = max(self._last, health["events"] - 3 * N_RECENT)
-        assert self.agent._storage is not None
-        for event in self.agent._storage.after(self._last):
-            self._read(event)
-            self._last = event.number
-        known = [reward for _, _, reward in self._made.values() if reward is not None]
-        explained = [self._explained(event) for event in reversed(self._latest)]
+        health, storage = self.agent.health(), self.agent._storage
+        assert storage is not None
+        n_events = 3 * N_RECENT
+        found, rewards = storage.decisions(max(0, health["events"] - n_events), n_events)
+        decisions = [
+            (made, body, _learned(rewards[body["id"]])) for _, made, _, body, _ in found[-N_RECENT:]
+        ]
+        known = [reward for *_, reward in decisions if reward is not None]
+        latest = decisions[: -_N_EXPLAINED - 1 : -1]
+        try:
+            worth = self.agent.worth_measuring([body["id"] for _, body, _ in latest])
+        except HalfseenError:  # there is no decision, or the policy cannot explain any
+            worth = ()
         return {
             "health": health,
-            "bins": bins(list(self._made.values())),
+            "bins": bins([(made, body["weight"], reward) for made, body, reward in decisions]),
             "reward": {"n": len(known), "mean": sum(known) / len(known) if known else None},
-            "decisions": explained,
-            "measure": worth([each.pop("gains") for each in explained]),
+            "decisions": [self._explained(*each) for each in latest],
+            "measure": [(each.column, each.gain) for each in worth],
             "time": time.time(),
         }
 
-    def _read(self, event: Event) -> None:
-        """Remember a decision, or its reward: as in `lift`, what is learned for the first place."""
-        made, pending, body = self._made, self._pending, event.body
-        if event.kind == CHOOSE:
-            made[body["id"]], pending[body["id"]] = [event.time, body["weight"], None], 0.0
-            self._latest.append(event)
-            if len(made) > N_RECENT:
-                pending.pop(made.popitem(last=False)[0], None)
-        elif event.kind in (LEARN, EXPIRE):
-            for id, place, _, value, is_final in event.rewards:
-                if id not in pending or place:
-                    continue
-                total = value if event.kind == EXPIRE else pending[id] + value  # it has the sum
-                if is_final:
-                    made[id][2] = total
-                    del pending[id]
-                else:
-                    pending[id] = total
-
-    def _explained(self, event: Event) -> dict[str, Any]:
+    def _explained(self, made: float, body: dict[str, Any], reward: float | None) -> dict[str, Any]:
         """Return a decision with the largest parts of its score, under the present model."""
-        body = event.body
-        found = {
-            "id": body["id"],
-            "time": event.time,
-            "items": body["items"],
-            "probabilities": body["probabilities"],
-            "reward": self._made[body["id"]][2],
-            "parts": [],
-            "gains": {},
-        }
+        names = ("id", "items", "probabilities")
+        found = {name: body[name] for name in names} | {"time": made, "reward": reward}
         try:
             why = self.agent.explain(body["id"])
         except HalfseenError:  # a policy need not be able to
-            return found
-        gains = {each.column: each.gain for each in why.measurements}
+            return found | {"parts": []}
         parts = why.largest()
         if others := parts[_N_PARTS:]:
             parts[_N_PARTS:] = [("others", sum(value for _, value in others))]
-        return found | {"parts": parts, "gains": gains}
+        return found | {"parts": parts}
 
 
-def bins(made: list[list[Any]]) -> list[dict[str, Any]]:
+def _learned(rewards: list[Any]) -> float | None:
+    """Return what is learned for the first place, as in `lift`; None while more may come."""
+    total, status, *_ = outcome([reward for reward in rewards if reward[0] == 0])
+    return None if status == "pending" else total
+
+
+def bins(made: Sequence[Sequence[float | None]]) -> list[dict[str, Any]]:
     """Return traffic and rewards over time, from (time, weight, reward) of decisions.
 
     A uniform choice would have earned Σwr / Σw so far, if w is its probability of the item divided
@@ -143,17 +122,6 @@ def _mean(values: FloatArray, weights: FloatArray) -> tuple[float | None, float 
         return None, None
     mean = float(weights @ values) / total
     return mean, 1.96 * float(np.linalg.norm(weights * (values - mean))) / total
-
-
-def worth(gains: list[dict[str, float]]) -> list[tuple[str, float]]:
-    """Return the columns worth measuring with their mean gain, the largest first.
-
-    >>> worth([{"price": 0.4, "size": 0.1}, {"price": 0.2}])
-    [('price', 0.30000000000000004), ('size', 0.05)]
-    """
-    names = {name for each in gains for name in each}
-    means = {name: sum(each.get(name, 0.0) for each in gains) / len(gains) for name in names}
-    return sorted(means.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def page(name: str) -> HTMLResponse:

@@ -64,17 +64,12 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _key_beyond_this_machine(self) -> "Settings":
-        if self.api_key is None and not self.is_local:
+        if self.api_key is None and not is_loopback(self.host):
             raise ValueError(
                 f"without api_key the service binds to the loopback address only, got host "
                 f"{self.host}: set {PREFIX}API_KEY to a secret of at least 16 characters"
             )
         return self
-
-    @property
-    def is_local(self) -> bool:
-        """Whether only this machine can reach it."""
-        return is_loopback(self.host)
 
     @classmethod
     def of(
