@@ -246,7 +246,7 @@ def test_compare_takes_columns_by_name(here):
         "default"
     ]
     assert world["world"]["context_columns"] == ["b"]
-    assert world["world"]["arm_column"] == "item"
+    assert world["world"]["id_column"] == "item"
 
 
 def test_compare_refuses_a_log_with_one_row_per_round(here):

@@ -252,7 +252,7 @@ def test_an_agent_hands_its_exploration_to_the_policy_and_states_probabilities()
     for one, other in zip(walk(ours, offers(20)), walk(theirs, offers(20)), strict=True):
         assert looks(one) == looks(other)
         assert one.ranking[0] == one.item
-        plain = json.loads(one.to_json())
+        plain = one.to_dict()
         assert plain["probability"] == one.probabilities[one.arm]
         assert plain["probabilities"] == one.probabilities.tolist()
 
