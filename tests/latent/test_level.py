@@ -94,3 +94,21 @@ def test_the_gain_goes_with_all_rewards_and_not_with_those_that_show_the_path():
     level, gain = path.drift(n_rewards=5000)
     assert level == 3.0
     assert gain**2 == pytest.approx(q * (1.0 - gain))
+
+
+@pytest.mark.parametrize("delay", [0, 30, 60])
+def test_zeros_that_come_later_than_clicks_are_no_drift(delay):
+    """At any time the latest rounds have clicks alone, and a batch that expires zeros alone."""
+    policy, random, waiting = LatentUcb(), np.random.default_rng(0), []
+    nothing, gains = np.full((3, 1), np.nan), []
+    for round in range(500):
+        decision = policy.choose(nothing, items=np.arange(3))
+        policy.expect(decision)
+        if random.random() < (0.1, 0.6, 0.1)[decision.arm]:
+            policy.learn(decision, 1.0)
+        else:
+            waiting.append((round, decision))
+        while round % 20 == 0 and waiting and waiting[0][0] <= round - delay:
+            policy.learn(waiting.pop(0)[1], 0.0)
+        gains.append(0.0 if policy._model is None else policy._model.drift.gain)
+    assert max(gains) == 0.0

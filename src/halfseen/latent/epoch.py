@@ -117,14 +117,14 @@ class Settings(NamedTuple):
         weights: FloatArray = 0.5 ** (ages / self.half_life) ** 2
         return weights
 
-    def bounded(self, history: History, features: Features) -> History:
-        """Return a history of at most `n_kept` rows.
+    def bounded(self, history: History, features: Features, settled: float) -> History:
+        """Return a history of at most `n_kept` rows; no reward before `settled` is pending.
 
         With a half-life, of which the round of every reward matters, these are the latest ones.
         """
         if self.half_life is not None:
             return history.latest(self.n_kept)
-        return history.compacted(features, self.n_kept)
+        return history.compacted(features, self.n_kept, settled)
 
 
 def is_different(reward: float, usual: float) -> bool:
@@ -378,9 +378,11 @@ class Epoch(NamedTuple):
         history: History,
         round: int,
         last: "Epoch | None",
+        settled: float,
     ) -> tuple["Epoch", History]:
         """Fit the factor models to what was offered, then the reward model to all rewards.
 
+        No reward of a round before `settled` is pending.
         Also returns the history, bounded, with its summary in the features of this epoch.
         """
         n_context = contexts.table.shape[1]
@@ -395,8 +397,9 @@ class Epoch(NamedTuple):
         features = _features(settings, arm_model, context_model)
         drift = FIXED
         if last is not None:
-            history, drift = _levelled(settings, history, round, last)
-            history = settings.bounded(history, last.features).projected(last.features, features)
+            history, drift = _levelled(settings, history, round, last, settled)
+            history = settings.bounded(history, last.features, settled)
+            history = history.projected(last.features, features)
         model = _fitted_rewards(settings, features, history, round, last, drift)
         scales = {} if model is None else model.scales.logs
         record = LatentRecord(
@@ -413,22 +416,23 @@ class Epoch(NamedTuple):
 
 
 def _levelled(
-    settings: Settings, history: History, round: int, last: Epoch
+    settings: Settings, history: History, round: int, last: Epoch, settled: float
 ) -> tuple[History, Drift]:
     """Subtract a moving level from the rewards, and return its drift.
 
-    Only rewards that have not been merged have a round, so only these are used.
+    Only rewards that have not been merged have a round. Of rounds with pending rewards those that
+    came first may be the large ones, such as clicks, so neither shows how the level moves.
     """
     model, rows = last.reward_model, history.rows
     if model is None or settings.through_origin:
         return history, Drift(history.last_level)
     single = np.flatnonzero(rows.counts == 1.0)
-    some = single[evenly_spaced(len(single), _LEVEL_ROWS)]
-    few = rows.select(some)
-    path = moving_level(few.rounds, model.residuals(few)) if len(single) else None
+    usable = single[rows.rounds[single] < settled]
+    few = rows.select(usable[evenly_spaced(len(usable), _LEVEL_ROWS)])
+    path = moving_level(few.rounds, model.residuals(few)) if len(usable) else None
     if path is None:
         return history, model.drift._replace(gain=0.0)
-    return history.levelled(path, single), path.drift(n_rewards=len(single))
+    return history.levelled(path, single), path.drift(n_rewards=len(usable))
 
 
 def _features(settings: Settings, arms: RowModel, context: RowModel) -> Features:
@@ -454,11 +458,10 @@ def _fitted_rewards(
     """Return the reward model, if any two rewards differ."""
     if not len(history) or not _is_informative(settings, history):
         return None
-    rows, pure_error = history.rows, 0.0
+    rows = history.rows
     if settings.half_life is not None:
         rows = rows._replace(counts=rows.counts * settings.decay(round - 1 - rows.rounds))
-    if settings.half_life is not None or last is None:  # otherwise they are merged
-        rows, pure_error = rows.merged()
+    rows, pure_error = rows.merged()
     logs = None if last is None or last.reward_model is None else last.reward_model.scales.logs
     return RewardModel.fitted(
         features, rows, math.hypot(pure_error, history.pure_error), history.summary, logs, drift

@@ -155,16 +155,18 @@ class Observations(NamedTuple):
         keys = self.keys if c.shape[1] else np.empty(0, dtype=np.uint64)
         return ItemStatistics.of(keys, c, phi, self.counts, self.rewards, shift)
 
-    def merged(self) -> tuple["Observations", float]:
+    def merged(self, settled: float = math.inf) -> tuple["Observations", float]:
         """Return one row for equal arms, and the root of the sum of squares around their means.
 
+        Rows of rounds from `settled` on stay single.
         In the order of rounds: that of keys depends on the arms' units, and sums in another order
         are rounded differently.
         """
         rows = self
         if (self.rounds[1:] < self.rounds[:-1]).any():  # rewards came late
             rows = self.select(np.argsort(self.rounds, kind="stable"))
-        keys = row_keys(np.column_stack([rows.items, rows.arms, rows.contexts]))
+        single = np.where(rows.rounds < settled, 0, rows.rounds)
+        keys = row_keys(np.column_stack([single, rows.items, rows.arms, rows.contexts]))
         _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
         order = np.argsort(first)
         indices = np.argsort(order)[numbers]
@@ -337,9 +339,13 @@ class History:
         """Return the latest rewards."""
         return self if len(self) <= most else self._with(rows=self.rows.select(slice(-most, None)))
 
-    def compacted(self, features: Features, most: int) -> "History":
-        """Return the same rewards with at most `most` rows, given the features of this epoch."""
-        history = self._merged()
+    def compacted(self, features: Features, most: int, settled: float = math.inf) -> "History":
+        """Return the same rewards with at most `most` rows, given the features of this epoch.
+
+        Rewards of rounds in which others are pending, from `settled` on, are not merged: merged
+        ones have no round, and the others would not tell how the level moves.
+        """
+        history = self._merged(settled)
         n_extra = len(history) - most
         if n_extra <= 0:
             return history
@@ -351,8 +357,8 @@ class History:
             summary = history.summary.plus(summary)
         return history._with(rows=rows.select(kept), summary=summary)
 
-    def _merged(self) -> "History":
-        rows, pure_error = self.rows.merged()
+    def _merged(self, settled: float) -> "History":
+        rows, pure_error = self.rows.merged(settled)
         if len(rows.rounds) == len(self):
             return self
         return self._with(rows=rows, pure_error=math.hypot(pure_error, self.pure_error))

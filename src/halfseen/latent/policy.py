@@ -479,7 +479,8 @@ class LatentUcb(Policy):
             self._schedule = self._schedule._replace(is_informative=True)
         if epoch is not None and model is not None:
             model = model.fork()
-            self._surprise = self._surprise.after(model.learn(*row, reward))
+            in_order = not self._expected.keys() - {note.round}
+            self._surprise = self._surprise.after(model.learn(*row, reward, in_order=in_order))
             self._epoch = epoch._replace(reward_model=model)
         if note.round not in self._expected:
             self._count_in_widths(row)
@@ -564,7 +565,8 @@ class LatentUcb(Policy):
         last, history = self._epoch, self._history
         if self.half_life is not None:
             history = history.since(round - settings.oldest_age)
-        epoch, history = Epoch.open(settings, arms, contexts, history, round, last)
+        given = settings, arms, contexts, history, round, last
+        epoch, history = Epoch.open(*given, self._settled)
         if last is not None:
             self._log = (*self._log[1 - _LONGEST_LOG :], last.record)
         self._epoch, self._history = epoch, history
@@ -576,7 +578,13 @@ class LatentUcb(Policy):
         """Keep memory bounded."""
         is_full = len(self._history) >= 2 * self._arms.max_rows
         if is_full and self._epoch is not None:
-            self._history = self._settings.bounded(self._history, self._epoch.features)
+            given = self._history, self._epoch.features, self._settled
+            self._history = self._settings.bounded(*given)
+
+    @property
+    def _settled(self) -> float:
+        """The first round whose reward is pending."""
+        return min(self._expected, default=math.inf)
 
     # Features that come later
 

@@ -248,10 +248,19 @@ class RewardModel:
         rest = rows.rewards + rows.levels - (self.shift - self.drift.level)
         return np.asarray(rest - self.scales.noise_scale * estimates)
 
-    def learn(self, arm: FloatArray, context: FloatArray, item: int, reward: float) -> float:
+    def learn(
+        self,
+        arm: FloatArray,
+        context: FloatArray,
+        item: int,
+        reward: float,
+        *,
+        in_order: bool = True,
+    ) -> float:
         """Add the reward of an arm (dim,) with its context (context_dim,) and item id.
 
-        Returns the square of its residual, in units of its predictive variance.
+        Returns the square of its residual, in units of its predictive variance. While other rewards
+        are pending (`in_order` is False), the level stays: clicks come early, and zeros late.
         """
         (phi,), (c,) = self.features.design(arm[None], context[None])
         target = (reward - self.shift) / self.scales.noise_scale
@@ -261,9 +270,10 @@ class RewardModel:
             phi, target = self.items.update(key, c, phi, target)
         (estimate,), (width,) = self.ridge.predict(phi[None])
         residual = target - float(estimate)
-        drift = self.drift.after(self.scales.noise_scale * residual)
-        self.shift += drift.level - self.drift.level
-        self.drift = drift
+        if in_order:
+            drift = self.drift.after(self.scales.noise_scale * residual)
+            self.shift += drift.level - self.drift.level
+            self.drift = drift
         self.ridge.update(phi, target)
         return residual * residual / (1.0 + float(width) ** 2)
 
