@@ -221,6 +221,7 @@ BAD_FILES = [
     ("round,mean,x,y\n1,1,1,\n", "feature 'y' of .* was never recorded: leave it out"),
     ("round,mean,x,mean\n1,1,1,7\n", "column 'mean' is twice in"),
     ("round,mean,x\n1,1,1,7\n", "more cells than its first line has names"),
+    ("round,mean,x\n1,1,1,7\n2,1,2,7\n3,1,3,7\n", "more cells than its first line has names"),
     ("round,mean,x\n1,1,1\n1,1,1,7\n", "cannot be read as a table: .*line 3"),
 ]
 

@@ -1,6 +1,7 @@
 """Recorded arms and rewards from a CSV file."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -121,14 +122,18 @@ def _frame(path: Path) -> "DataFrame":
         # Blank lines are read as rows, so that the index gives the number of the line.
         given: Any = {"skip_blank_lines": False, "skipinitialspace": True}
         header = pd.read_csv(path, header=None, nrows=1, dtype=str, **given).iloc[0].dropna()
-        frame = pd.read_csv(path, low_memory=False, **given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(path, low_memory=False, index_col=False, **given)
+    except pd.errors.ParserWarning:
+        raise InvalidInputError(
+            f"{path} has lines with more cells than its first line has names"
+        ) from None
     except (ValueError, OSError) as error:
         raise InvalidInputError(f"{path} cannot be read as a table: {error}") from None
     if not header.is_unique:  # pandas would call the second one "x.1"
         name = header[header.duplicated()].iloc[0]
         raise InvalidInputError(f"column {name!r} is twice in {path}: rename or remove one")
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise InvalidInputError(f"{path} has lines with more cells than its first line has names")
     frame = frame.dropna(how="all")
     if not len(frame):
         raise InvalidInputError(f"{path} has no lines below its first: nothing was recorded")
