@@ -62,23 +62,23 @@ class _TakesHoles(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
     """Imputation by a latent factor model, with a standard deviation for each imputed entry.
 
-    A row is x = μ + Wz + ε with z standard normal and a noise variance for each feature,
-    fitted by maximum likelihood to the seen entries. Units and offsets do not matter.
-    A hidden entry becomes its expectation given the seen entries of its row; seen entries do not
-    change. A feature that was never seen is filled with 0.
+    A row is x = μ + Wz + ε with z standard normal and a noise variance for each feature, fitted by
+    maximum likelihood to the seen entries. Units and offsets do not matter. A missing entry is
+    imputed by its expectation given the seen entries of its row; seen entries do not change. A
+    feature that was never seen is imputed as 0.
 
     Parameters
     ----------
     n_components : int, optional
-        Latent dimensions. By default the evidence chooses them. Fewer are used if the table does
-        not determine as many.
+        Number of latent dimensions; by default the evidence chooses. Fewer are used if the table
+        does not determine that many.
     max_samples : int
-        Rows to which the model is fitted: a uniform sample of all rows so far, which the imputer
-        keeps, so that `partial_fit` can go on with it.
+        Largest number of rows to which the model is fitted: a uniform sample of all rows so far,
+        which the imputer keeps for `partial_fit`.
     add_indicator : bool
         Whether `transform` appends an indicator for each feature with missing values in `fit`.
     random_state : int, RandomState or None
-        For that sample if there are more rows, and for `sample`.
+        Seed of that sample and of `sample`.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         first.
     mean_, noise_variance_ : ndarray, shape (n_features,)
     explained_variance_ratio_ : ndarray, shape (n_components,)
-        Share of the standardised variance.
+        Share of the standardised variance that each component explains.
     n_samples_seen_ : int
     indicator_ : MissingIndicator or None
 
@@ -180,10 +180,10 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         return np.concatenate([names, self.indicator_.get_feature_names_out(names)])
 
     def predict_std(self, X: Any) -> FloatArray:  # noqa: N803
-        """Return the standard deviation of each filled entry, 0 where it is seen.
+        """Return the standard deviation of each imputed entry, 0 where it is seen.
 
-        It is infinite for a feature that fewer than two rows showed in `fit`. The interval
-        `transform(X) ± 1.645 * predict_std(X)` has 90 % of the hidden values if the model holds.
+        It is infinite for a feature with fewer than two seen values in `fit`. The interval
+        `transform(X) ± 1.645 * predict_std(X)` covers 90 % of missing values if the model holds.
         """
         table = self._checked(X)
         deviations = np.zeros(table.shape)
@@ -194,10 +194,10 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         return deviations
 
     def sample(self, X: Any, n: int = 10) -> FloatArray:  # noqa: N803
-        """Return filled tables drawn from the posterior, shape (n, n_rows, n_features).
+        """Return imputed tables drawn from the posterior, shape (n, n_rows, n_features).
 
-        Repeating an analysis on each of them shows the uncertainty due to missing values (multiple
-        imputation).
+        Multiple imputation: repeating an analysis on each table shows the uncertainty due to
+        missing values.
         """
         table, random = self._checked(X), check_random_state(self.random_state)
         tables, model = np.tile(table, (checks.integer("n", n, 1), 1, 1)), self._model
@@ -216,7 +216,7 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         return np.concatenate([found.latent for _, found in posteriors(self._model, table)])
 
     def inverse_transform(self, Z: Any) -> FloatArray:  # noqa: N803
-        """Return the full rows that latent coordinates (n_rows, n_components) stand for."""
+        """Return the rows that belong to latent coordinates of shape (n_rows, n_components)."""
         check_is_fitted(self)
         latent = check_array(Z, dtype=np.float64, ensure_min_features=0)
         n = self.n_components_

@@ -47,7 +47,7 @@ Path = str | os.PathLike[str]
 
 
 class Scored(NamedTuple):
-    """What an agent expects of an option, and which share of the known columns it shows.
+    """Estimate and width of an option, and the share of the known columns that it shows.
 
     Examples
     --------
@@ -72,11 +72,11 @@ class Agent(Replica):
     Columns are matched by name, in any order, and values may be missing. Numbers are features,
     strings are categories; new columns and levels are added.
 
-    `Agent()` lives in this process. `Agent.open("shop.db")` is in a database, which many processes
-    may share: once a call has returned, its effect is not lost.
+    `Agent()` keeps its state in memory. `Agent.open("shop.db")` keeps it in a database, which many
+    processes can share: once a call has returned, a crash does not lose its effect.
 
-    All methods may be called from several threads. Memory is bounded. An exception leaves the
-    agent unchanged or, if the database already has the change, in the state of the database.
+    All methods are thread-safe, and memory is bounded. After an exception the agent is unchanged
+    or, if the database already has the change, in the state of the database.
 
     Examples
     --------
@@ -111,17 +111,17 @@ class Agent(Replica):
         id: str | None = None,
         explore: bool = True,
     ) -> Decision:
-        """Choose one of the options, or a ranked list of several.
+        """Choose one of the options, or the top `k`.
 
         Parameters
         ----------
         options : table, or list of ids
-            One row per option. Ids alone are enough for a policy that learns about items.
+            One row per option. Ids alone are enough for a policy that learns item effects.
         context : row, optional
-            What all options share, such as the visitor: a dict, a series, or a table of one row.
-            Its columns are separate from the columns of the options.
+            A row that all options share, such as the visitor: a dict, a series, an array, or a
+            table of one row. Its columns are separate from the columns of the options.
         k : int
-            Number of different items, `decision.chosen`; each of them gets its own reward.
+            Number of items to choose, `decision.chosen`; each gets its own reward.
         id : str, optional
             Id of the decision; by default a random one. With a database, the same id with the same
             request returns the same decision.
@@ -133,8 +133,8 @@ class Agent(Replica):
         InvalidTableError
             Names the column or the row, the value got, and the remedy.
         InvalidInputError
-            The policy cannot use a context, or cannot choose without exploring, or the id was used
-            for another request (`ReusedIdError`).
+            The policy cannot use a context, or cannot choose without exploring, or the id belongs
+            to another request (`ReusedIdError`).
         StorageError
             The database cannot be used.
         """
@@ -256,7 +256,7 @@ class Agent(Replica):
         item: Item | None = None,
         costs: Mapping[str, float] | None = None,
     ) -> Explanation:
-        """Return why an option has its score, and which missing column is worth measuring.
+        """Explain the score of an option, and say which missing column is worth measuring.
 
         Uses the current model: if it has learned since the decision, `is_current` is False.
 
@@ -300,10 +300,10 @@ class Agent(Replica):
     def worth_measuring(
         self, log: Any, *, costs: Mapping[str, float] | None = None
     ) -> tuple[Measurement, ...]:
-        """Return the value, per decision of a log, of measuring each column wherever it is missing.
+        """Return the mean value per decision of measuring each column wherever it is missing.
 
-        The mean of `explain(decision).measurements` over the log, with the current model; the
-        largest gain minus cost first. Takes as long as explaining every decision.
+        Averages `explain(decision).measurements` over a log, with the current model, and sorts by
+        gain minus cost, largest first. Takes as long as explaining every decision.
 
         Parameters
         ----------
@@ -334,32 +334,32 @@ class Agent(Replica):
         final: bool = True,
         key: str | None = None,
     ) -> None:
-        """Learn the reward of one decision or of many, late and in any order, each once.
+        """Learn the rewards of one or more decisions, which may arrive late and in any order.
 
-        The same reward again is accepted and changes nothing, so a call may be repeated. A reward
-        of a decision that has expired is kept in the log and counted as late.
+        Sending the same reward again changes nothing, so a call can be retried. A reward for a
+        decision that has expired is kept in the log and counted as late.
 
         Parameters
         ----------
         decision : Decision or str, or a list or column of them
             What `choose` returned, or its id.
-        reward : float, or a list or column of as many, or a dict
-            A dict has rewards by item, for a decision with several places; a number is for the
-            first one.
+        reward : float, or a list or column of floats, or a dict
+            A dict maps items to rewards, for a decision with several places. A number is the reward
+            of the first place.
         final : bool
-            False for a part of the reward, such as a click before a purchase: parts add up until
-            the final one, or until the decision expires.
+            False if more parts of the reward may follow, such as a purchase after a click. Parts
+            add up until the final one, or until the decision expires.
         key : str, optional
-            Names a part, which counts once.
+            Name of a part. Each part counts once.
 
         Raises
         ------
         InvalidRewardError
             A reward is not a finite number.
         UnknownDecisionError
-            `AlreadyRewardedError` if it has a different reward, `ForgottenDecisionError` if the
-            decision is no longer pending, `UnknownDecisionError` itself if the agent does not know
-            the decision.
+            `AlreadyRewardedError` if it has a different reward, `ForgottenDecisionError` if it was
+            dropped because more than `max_pending` were pending, `UnknownDecisionError` itself if
+            the agent does not know the id.
         StorageError
             The database cannot be used.
         """
@@ -437,8 +437,8 @@ class Agent(Replica):
     def expire(self, *, before: datetime.timedelta, reward: float | None = 0.0) -> int:
         """Close decisions whose reward never arrived; return their number.
 
-        An agent with `expire_after` does this by itself. A place with parts of a reward gets their
-        sum.
+        An agent with `expire_after` does this automatically. A place that has parts of a reward
+        gets their sum instead of `reward`.
 
         Parameters
         ----------
@@ -458,11 +458,11 @@ class Agent(Replica):
     def observe(
         self, table: Any, rewards: Any, *, context: Any = None, key: str | None = None
     ) -> None:
-        """Learn from a log of past choices by anyone: one row and one reward each.
+        """Learn from a log of choices made elsewhere, with one row and one reward per choice.
 
-        A log may come in several parts. `context` is a table with a row for each row
-        of the log. With a database, a log with a `key` is learned once: the same again changes
-        nothing, another one with the key is refused.
+        A log may come in several batches. `context` is a table with a row for each row of the log.
+        With a database, a log with a `key` is learned once: sending it again changes nothing, and
+        a different log with the same key is refused.
         """
         reader = replace(self._reader, unique=False)
         rows, contexts = reader.read(table), None
@@ -521,11 +521,11 @@ class Agent(Replica):
         return self._context.counted(self._policy._implausible()[1])
 
     def health(self) -> dict[str, Any]:
-        """Return the figures of a dashboard, as plain JSON types.
+        """Return figures for monitoring, as plain JSON types.
 
-        Rewards and shares of seen entries are given `lately`, over the latest 500 to 1000 rewards
-        or decisions, and `before` that. `lift` is the mean reward minus that of a uniform
-        choice, with a 95 % interval, from decisions in which every option could be chosen.
+        `lately` covers the latest 500 to 1000 rewards or decisions, `before` all earlier ones.
+        `lift` is the mean reward minus that of a uniform choice, with a 95 % interval, from
+        decisions in which no option had probability 0.
         """
         with self._lock:
             storage, last = self._storage, self._last
@@ -586,7 +586,7 @@ class Agent(Replica):
     ) -> Self:
         """Start or continue an agent in a database, which other processes may use as well.
 
-        Once a call has returned, its effect is not lost, and no reward is learned twice.
+        Once a call has returned, a crash does not lose its effect, and no reward is learned twice.
 
         Parameters
         ----------
@@ -595,8 +595,8 @@ class Agent(Replica):
         name : str
             Name of the agent: several may share a database.
         durability : "power-loss" or "crash"
-            What a change must survive before a call returns, in SQLite. "crash" is faster: a
-            process may be killed, but a machine that loses power may lose the last changes.
+            What a change survives once a call has returned, in SQLite. "crash" is faster: changes
+            survive a killed process, but the last ones may be lost in a power failure.
         **settings
             Settings of a new agent; for an existing one they must be the same.
 
@@ -623,7 +623,7 @@ class Agent(Replica):
         self.close()
 
     def close(self) -> None:
-        """Save a checkpoint, if much has happened since the last one, and close the database."""
+        """Close the database, after a checkpoint if there are many events since the last one."""
         if self._storage is not None:
             with self._lock:
                 self._save_if_due(1000)
@@ -635,10 +635,10 @@ class Agent(Replica):
         return frames_of(self._stored("a log"), backend, chunk)
 
     def prune(self, *, keep: datetime.timedelta) -> int:
-        """Delete events older than a time from the database; return their number.
+        """Delete events older than `keep` from the database; return their number.
 
-        Events after the oldest checkpoint and pending decisions stay. Deleted ids and keys may be
-        used again. Nothing else deletes events.
+        Events after the oldest checkpoint and pending decisions are kept. Deleted ids and keys can
+        be used again. Nothing else deletes events.
         """
         if not isinstance(keep, datetime.timedelta) or keep < datetime.timedelta(0):
             raise InvalidInputError(f"keep must be a timedelta of at least 0, got {keep!r}")
@@ -682,9 +682,9 @@ class Agent(Replica):
 
 
 def load(path: Path) -> Any:
-    """Return whatever was saved, a policy or an agent, which continues as the original would.
+    """Return a saved policy or agent.
 
-    Bit for bit: every later decision is the same.
+    It continues as the original would, bit for bit.
 
     Raises
     ------

@@ -28,28 +28,27 @@ _LEAST_GAIN = 1e-6  # as a share of what estimates and widths differ by; below, 
 
 
 class Parts(NamedTuple):
-    """The parts of which the score of an option is the sum.
+    """The parts that add up to the score of an option.
 
     Attributes
     ----------
     intercept : float
     seen, inferred : dict
-        For each column that is seen or missing, what its value adds: the one that is seen, or the
-        one that the policy expects, given what is seen.
+        Effect of the value of each seen column, and of the inferred value of each missing column.
     missing : dict
-        For each column, what it adds that it is seen or missing, whatever its value.
+        Effect of the missingness of each column, seen or missing, whatever its value.
     item : float
-        What the option's own rewards add, if it came back.
+        Effect of the item's own rewards, if it returned.
     context : dict
-        For each column of the context what it adds to every option, by its value, seen or inferred,
-        and by being seen or missing.
+        Effect of each context column on all options: of its value, seen or inferred, and of its
+        missingness.
     crossed : dict
-        What it adds for this option, in addition to that.
+        Further effect of each context column on this option.
     bonus : float
-        What is added for exploration.
+        Exploration bonus.
     implausible : list of str
-        Columns that are treated as missing, because their value is far from all others; those of
-        the context as "name (context)".
+        Columns that are treated as missing because their value is far from all others. Columns of
+        the context appear as "name (context)".
     """
 
     intercept: float
@@ -166,7 +165,8 @@ class Explanation:
     parts : Parts
         Their sum is the score.
     measurements : tuple of Measurement
-        Of each column that is missing somewhere, the largest gain minus cost first.
+        For each column that is missing in an option or the context, the largest gain minus cost
+        first.
     is_current : bool
         False if the model has learned since the decision: then the parts come from the current
         model and do not add up to the decision's score.

@@ -111,14 +111,14 @@ class Replica(Declared):
         default=None,
         low=0.0,
         high=1.0,
-        doc="""Share of the decisions in which all options are equally likely, without a policy;
-    by default 0.""",
+        doc="""Share of the decisions in which all options are equally likely, if no policy is
+    given; by default 0.""",
     )
     id: str | None = custom(
         default=None,
         check=checks.text,
         kind="str",
-        doc="""The column with item ids. By default the index of a frame, or positions.""",
+        doc="The column with item ids; by default the index of a frame, or positions.",
     )
     ignore: Sequence[str] = _names(doc="Columns to leave out.")
     categorical: Sequence[str] = _names(doc="Columns whose numbers are categories.")

@@ -87,19 +87,19 @@ class _Schedule(NamedTuple):
 
 @register_policy
 class LatentUcb(Policy):
-    """Learns from half-seen arms without any settings.
+    """Optimism in a latent factor model of half-seen arms; needs no settings.
 
     - **Arms**: x = μ + Wz + ε, fitted by maximum likelihood to the seen entries of all offered
       arms, played or not; the evidence chooses the number of latent coordinates z.
     - **Rewards**: intercept + θ₁'z + θ₂'x̂ + θ₃'(mask − share seen) + effect of the item, where x̂ is
-      the arm with hidden entries filled in, and an item is an arm that returns. Each part has its
+      the arm with hidden entries imputed, and an item is an arm that returns. Each part has its
       own prior variance, which the evidence chooses.
     - **Choice**: the largest estimate plus a multiple of its posterior deviation. While all rewards
       are equal, arms are chosen at random.
 
     Both models are frozen in epochs that start in rounds 2, 3, 4, 5, 7, 9, … and use all rewards so
-    far. Units and offsets of features and rewards do not matter, nor does the order of features
-    (with "thompson": in distribution). A decision has the exact probabilities of all arms.
+    far. Choices do not depend on units and offsets of features and rewards, nor on the order of
+    features (with "thompson": in distribution). A decision has the exact probabilities of all arms.
 
     Examples
     --------
@@ -143,13 +143,13 @@ class LatentUcb(Policy):
         default=None,
         low=1,
         high=checks.LARGEST_SIZE,
-        doc="Number of features; by default that of the first slate.",
+        doc="Number of features; by default taken from the first slate.",
     )
     context_dim: int = integer(
         default=0,
         low=0,
         high=checks.LARGEST_SIZE,
-        doc="Number of features of a context; by default that of the first one.",
+        doc="Number of features of a context; by default taken from the first one.",
     )
     rank: int | None = integer(
         default=None,
@@ -173,8 +173,8 @@ class LatentUcb(Policy):
     exploration: str = choice(
         default="ucb",
         words=(*EXPLORATIONS, INVERSE_GAP),
-        doc="""Optimism, parameters drawn from the posterior, no exploration, or arms drawn with
-    SquareCB's probabilities: the lower an estimate, the less likely the arm.""",
+        doc="""Optimism, posterior sampling, no exploration, or inverse-gap weighting (SquareCB):
+    the lower an estimate, the less likely the arm.""",
     )
     uniform_share: float = real(
         default=0.0,
@@ -183,7 +183,7 @@ class LatentUcb(Policy):
         doc="Share of the rounds in which every arm is chosen with the same probability.",
     )
     width_scale: float = scale_param(
-        WIDTH_SCALE, doc="Multiple of the posterior deviation in a score; not used by draws."
+        WIDTH_SCALE, doc='Multiple of the posterior deviation in a score, for "ucb".'
     )
     growth: float = real(
         default=1.25,
@@ -196,15 +196,15 @@ class LatentUcb(Policy):
         default=None,
         low=1.0,
         high=1e15,
-        doc="""Rounds after which arms and rewards count half, for a world that changes; after twice
-    as many they count a sixteenth. By default they count forever.""",
+        doc="""Age in rounds at which arms and rewards have half their weight, for rewards that
+    change over time; at twice that age they have a sixteenth. By default all have weight 1.""",
     )
     refit: str = choice(
         default="inline",
         words=("inline", "background"),
         doc="""How an agent fits the models of the next epoch: in the round that opens it, which is
-    reproducible, or in a thread while the current epoch continues until they are ready. A policy
-    without an agent always fits them in the round.""",
+    reproducible, or in a thread, while the current epoch continues. A policy without an agent
+    always fits them in the round.""",
     )
     memory_bytes: int = integer(
         default=DEFAULT_MEMORY,
@@ -213,7 +213,7 @@ class LatentUcb(Policy):
     a half-life, old rewards are forgotten.""",
     )
     seed: int = integer(
-        default=0, low=0, doc="Seed of that sample, of random choices and of draws."
+        default=0, low=0, doc="Seed of the sample of arms, and of random choices and draws."
     )
 
     def setup(self) -> None:

@@ -61,16 +61,16 @@ Weighted = tuple[FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What policies would have earned per decision; `evaluate` returns it.
+    """The result of `evaluate`: what policies would have earned per decision.
 
     Attributes
     ----------
     rows : list of dict
         For each policy and estimator: "policy", "estimator", "value", "low", "high", the
-        "effective" number of decisions, and a "warning": "thin overlap", "propensities wrong", or
-        None if the numbers can be used.
+        "effective" number of decisions, and "warning": "thin overlap", "propensities wrong", or
+        None.
     notes : list of str
-        Notes that are needed to interpret the numbers.
+        Notes for the interpretation of the numbers.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Evaluation:
 
     @property
     def shown(self) -> list[dict[str, Any]]:
-        """The log and one row for each policy: by the estimator that serves it best."""
+        """The rows that are printed: the log, and the preferred estimate of each policy."""
         best = {LOGGED, REPLAY, STABILISED}
         if not any(row["estimator"] == STABILISED for row in self.rows):
             best.add(ROBUST)
@@ -167,29 +167,29 @@ def evaluate(
     Parameters
     ----------
     log : frame, list of dicts, dict of columns, or path
-        In chronological order. A path leads to Parquet, CSV, Vowpal Wabbit's dsjson, or the
-        database of an agent, which may also be a URL. The columns of `agent.log()` are known, and
-        first places count. Decisions without a reward are left out.
+        In chronological order. Files are Parquet, CSV, or Vowpal Wabbit's dsjson; the path or URL
+        of an agent's database also works. For `agent.log()`, column names are not needed, and
+        only first places are evaluated. Decisions without a reward are left out.
     policies : list, or dict of names, optional
-        An item: it is chosen wherever it is offered. "uniform". A function of the options, as
-        a list, and the context, as a dict, that returns a probability for each option. An `Agent`,
-        or a regressor of scikit-learn: trained on the earlier fifths of the log, it chooses the
-        largest estimate. A `Policy`: it learns along the log, by rejection replay. By default
+        An item, which is chosen wherever it is offered; "uniform"; a function of the options (a
+        list) and the context (a dict) that returns a probability for each option; an `Agent` or a
+        scikit-learn regressor, which is trained on the earlier fifths of the log and chooses the
+        largest estimate; a `Policy`, which learns from scratch, by rejection replay. By default
         "uniform" and `Agent()`.
     item, propensity, reward : str
         Columns of the chosen item, of the probability with which it was chosen, and of the reward.
     context : list of str
-        Columns that describe the decision and not its options; or one column of dicts.
+        Columns that describe the decision, not its options; or one column of dicts.
     offered : str, optional
         Column with the list of offered items, or of dicts with the item and its features. By
         default all items of the log were always offered.
     model : regressor, optional
-        Of rewards, for the direct and the doubly robust estimates; anything with scikit-learn's
-        `fit` and `predict`. Its rows have a column for each of the first 50 items, features of
-        options, and the context; hidden entries are NaN. By default `LatentUcb()`.
+        Reward model for the direct method and the doubly robust estimate, with scikit-learn's
+        `fit` and `predict`. Its input has a column for each of the first 50 items, the features of
+        the option, and the context; missing values are NaN. By default `LatentUcb()`.
     adaptive : bool
-        Whether the policy that made the decisions learned from their rewards. Then models are
-        fitted to earlier decisions only, and there is a stabilised estimate.
+        Whether the logging policy learned from these rewards. If so, models are fitted to earlier
+        decisions only, and there is a stabilised estimate.
     seed : int
 
     Raises

@@ -60,20 +60,20 @@ def _sample(table: Any, progress: bool) -> tuple[dict[str, Any], int]:
 
 @dataclass(frozen=True)
 class InspectedColumn:
-    """What is known of a column.
+    """What `inspect` found about a column.
 
     Attributes
     ----------
     name : str
     kind : str
-        What it is taken for.
+        Its type, or why it is left out.
     seen : float or None
         Share of rows that show it, if it can be read.
     inferred : float or None
-        Share of its variance that the rest of a row explains, on entries that were held back.
+        Share of its variance that the rest of the row explains, on held-out entries.
     worth : float or None
-        How much the predicted reward moves in a typical row if this hidden entry is measured, as a
-        share of the reward's deviation, divided by its cost.
+        Mean change of the predicted reward when a missing entry is measured, as a share of the
+        reward's standard deviation, divided by the cost.
     """
 
     name: str
@@ -85,9 +85,9 @@ class InspectedColumn:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What is in a table, in numbers and in sentences.
+    """The result of `inspect`, in numbers and in sentences.
 
-    `print` shows it; `write("page.html")` writes a page.
+    `print` shows it; `write("page.html")` writes an HTML page.
 
     Examples
     --------
@@ -99,13 +99,13 @@ class Inspection:
     ----------
     columns : tuple of InspectedColumn
     rank : int
-        Latent dimensions: the fewest with about the least error.
+        Number of latent dimensions: the smallest one whose error is close to the least.
     errors : dict of int to float
-        Error on held-back entries by rank, as a share of that of filling with means.
+        Imputation error on held-out entries by rank, relative to imputing means.
     spectrum : tuple of float
         Share of the variance that each latent dimension explains.
     findings : dict of str to str
-        The sentences by topic.
+        Sentences by topic.
     """
 
     columns: tuple[InspectedColumn, ...]
@@ -144,7 +144,7 @@ class Inspection:
         return captured.get()
 
     def write(self, path: str | Path) -> Path:
-        """Write a page in HTML, and return its path."""
+        """Write an HTML page, and return its path."""
         with from_extra("paper"):
             from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -180,15 +180,15 @@ def inspect(
 
     Parameters
     ----------
-    table : data frame, array of shape (n, dim), dict of columns, or path
-        A row is an option that was offered. Files are CSV or Parquet. Of more than 20,000 rows, a
+    table : data frame, array of shape (n, dim), list of dicts, dict of columns, or path
+        One row per offered option. Files are CSV or Parquet. If there are more than 20,000 rows, a
         uniform sample is used.
     reward : str or int, optional
-        The column with the reward of each row; of an array its number.
+        The column with the reward of each row; for an array its index.
     costs : mapping of str to float, optional
-        What it costs to measure a hidden entry of a column; 1 by default.
+        Cost of measuring a missing entry of a column; 1 by default.
     progress : bool
-        Whether to show how much of a CSV file is read.
+        Whether to show a progress bar while a CSV file is read.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from halfseen.values.slate import (
 )
 
 Item = str | int
-"""What names an option: a string or a whole number."""
+"""An item id: a string or an integer."""
 
 
 class Note(NamedTuple):
@@ -154,7 +154,7 @@ class Scores(NamedTuple):
 
 
 class Decision:
-    """What was chosen and why.
+    """A choice, with scores and probabilities.
 
     Immutable. It carries what `learn` needs, also through `to_dict` and `from_dict`, so a policy
     keeps no list of its decisions.
@@ -170,19 +170,19 @@ class Decision:
     values, mask : ndarray, shape (dim,)
         The chosen arm as seen: zero where hidden, True where seen.
     scores, estimates, widths : ndarray, shape (n_arms,)
-        The optimistic score of each arm and its two parts: score = estimate + width.
+        Score of each arm, and its two parts: score = estimate + width.
     probabilities : ndarray, shape (n_arms,)
-        The probability with which each arm was chosen, given everything the policy knew.
+        Propensities: the probability of each arm, given everything the policy knew.
     probability : float
-        The probability of the chosen arm; 1 if nothing was drawn.
+        Propensity of the chosen arm; 1 if the choice was deterministic.
     id : str
-        Unique among the decisions of all agents; empty if no agent made it.
+        Unique among the decisions of all agents; empty without an agent.
     items : tuple
         Item ids of the options, in their order; without ids the indices of the arms.
     item : str or int
-        The chosen one.
+        The chosen item.
     chosen : tuple
-        The items of all places, if an agent was asked for several.
+        The chosen items of all places, if an agent was asked for the top k.
     chosen_probabilities : tuple
         The probability of each of them, given the places before it.
     ranking : tuple
@@ -273,7 +273,7 @@ class Decision:
 
     @property
     def scores(self) -> FloatArray:
-        """Optimistic score of each arm; read-only, shape (n_arms,)."""
+        """Score of each arm; read-only, shape (n_arms,)."""
         return read_only(self._parts[0])
 
     @property
@@ -328,7 +328,7 @@ class Decision:
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain JSON types; hidden values are null.
 
-        An agent remembers what it needs to learn its decisions, so they have an id instead.
+        For an agent's decision the id replaces what `learn` needs, which the agent keeps.
         """
         own: dict[str, Any] = {"policy": self._policy, "arm": self.arm} | self._note.to_dict()
         if self._id:
