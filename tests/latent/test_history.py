@@ -60,7 +60,7 @@ def test_a_summary_is_as_good_as_its_rewards(kind, offset):
     summary = small.summary
     assert len(small) == most
     assert summary.n_rewards == 400 - small.rows.counts.sum()
-    assert summary.rows.shape[1] == features.n_features + 1
+    assert summary.root.shape[1] == features.n_features + 1
     new = world(20, seed=3, kind=kind)
     same_models(fitted(small, features), fitted(history, features), new, rtol=1e-4)
 
@@ -88,9 +88,9 @@ def test_summaries_project_exactly_between_linear_features(kind):
             return RowFeatures(model, np.full(dim, 0.5), GROUPS)
 
         context = linear(CONTEXT_DIM) if kind == "features" else side(rows.contexts)
-        option = linear(DIM)
-        crossing = chosen_crossing(option, context, n_items=8)
-        return joint_features(option, context, crossing, n_items=8 * (kind == "features"))
+        arm = linear(DIM)
+        crossing = chosen_crossing(arm, context, n_items=8)
+        return joint_features(arm, context, crossing, n_items=8 * (kind == "features"))
 
     old, new = features(0.0, 1.0), features(0.7, 2.0)
     ours = history_of(rows).compacted(old, 60).projected(old, new).summary

@@ -8,20 +8,18 @@ import pytest
 from halfseen import Slate
 from halfseen.factors.model import Factors, HalfSeenRows, RankSearch
 from halfseen.latent.epoch import RowModel
-from halfseen.latent.evidence import ITEM, Evidence, Scales, SufficientStatistics, reduced_design
+from halfseen.latent.evidence import Evidence, Scales, SufficientStatistics, reduced_design
 from halfseen.latent.features import (
-    BY_ITEM,
-    CONTEXT_GROUPS,
-    CROSSED,
     INTERCEPT,
     Features,
     RowFeatures,
     chosen_crossing,
     joint_features,
 )
+from halfseen.latent.groups import BY_ITEM, CENTRES, CONTEXT_GROUPS, CROSSED, ITEM
 from halfseen.latent.history import Observations
 from halfseen.latent.items import ItemStatistics
-from halfseen.latent.reward_model import CENTRES, NEGLIGIBLE, RewardModel, _statistics
+from halfseen.latent.reward_model import NEGLIGIBLE, RewardModel, _statistics
 
 DIM, CONTEXT_DIM, N_ITEMS = 6, 4, 8
 GROUPS = ["latent", "filled", "mask"]
@@ -61,12 +59,12 @@ def side(table, groups=GROUPS):
 
 
 def features_of(rows, *, by_item=None, intercept=True):
-    option, context = side(rows.arms), side(rows.contexts)
+    arm, context = side(rows.arms), side(rows.contexts)
     n_items = len(np.unique(rows.keys))
     by_item = n_items < len(rows.keys) if by_item is None else by_item
     n_items *= by_item
-    crossing = chosen_crossing(option, context, n_items=n_items)
-    return joint_features(option, context, crossing, n_items=n_items, intercept=intercept)
+    crossing = chosen_crossing(arm, context, n_items=n_items)
+    return joint_features(arm, context, crossing, n_items=n_items, intercept=intercept)
 
 
 @pytest.mark.parametrize(
@@ -76,8 +74,8 @@ def features_of(rows, *, by_item=None, intercept=True):
 def test_a_wide_context_loses_masks_by_item_before_its_values(dim, n_items, groups):
     shares = np.full(dim, 0.5)
     context = RowFeatures(Factors.unknown(dim), shares, GROUPS)
-    option = RowModel.unknown(0).features([], {})
-    features = joint_features(option, context, ((), ()), n_items=n_items)
+    arm = RowModel.unknown(0).features([], {})
+    features = joint_features(arm, context, ((), ()), n_items=n_items)
     assert list(features.item_columns) == [ITEM, *(BY_ITEM[group] for group in groups)]
 
 
@@ -302,7 +300,7 @@ def test_a_group_that_moves_nothing_is_left_out_of_a_round():
     arms[random.random(arms.shape) < 0.4] = np.nan
     rows = world(40_000)._replace(arms=arms)
     features = features_of(rows.select(slice(0, 500)))
-    latent = features.option.design(arms)[:, features.option.columns["latent"]]
+    latent = features.arm.design(arms)[:, features.arm.columns["latent"]]
     rewards = latent @ np.resize([5.0, 3.0], latent.shape[1]) + random.normal(size=40_000)
     model = model_of(rows._replace(rewards=rewards), features)
     assert model.scales.logs["mask"] <= NEGLIGIBLE
@@ -358,12 +356,10 @@ def test_a_fork_leaves_the_model_as_it_was():
 
 def test_features_by_hand():
     table = np.array([[1.0, 3.0], [3.0, 5.0], [2.0, np.nan]])
-    option = RowFeatures(
-        HalfSeenRows(table).empty_model(), np.array([1.0, 2 / 3]), ["filled", "mask"]
-    )
+    arm = RowFeatures(HalfSeenRows(table).empty_model(), np.array([1.0, 2 / 3]), ["filled", "mask"])
     context = RowModel.unknown(0).features([], {})
     scales = Scales({"filled": 0.0, "mask": math.log(2)}, 1.0)
-    features = Features(option, context, ["filled", "mask"], scales=scales)
+    features = Features(arm, context, ["filled", "mask"], scales=scales)
     deviation = math.sqrt(2 / 3)
     np.testing.assert_allclose(
         features.design(table, np.empty((1, 0)))[0],

@@ -158,8 +158,8 @@ class Fit(NamedTuple):
     objective : float
         The same plus the logarithm of the prior of the noise, up to a constant: what EM increases.
     evidence : float
-        Log-likelihood averaged over all loadings, by Laplace's method; the rank with the largest
-        evidence is chosen.
+        Logarithm of the likelihood averaged over all loadings, by Laplace's method; the rank with
+        the largest evidence is chosen.
     n_steps : int
         Steps of EM.
     """
@@ -379,7 +379,7 @@ _MOST_SEARCH_WORK = 4e9
 
 
 class RankSearch:
-    """Fits of growing rank to the same rows.
+    """Fits of several ranks to the same rows.
 
     The evidence averages the likelihood over all loadings, which a larger rank has more of. So it
     falls when another direction explains less than it costs, and there is no need to hold out
@@ -396,7 +396,7 @@ class RankSearch:
     Attributes
     ----------
     is_complete : bool
-        Whether the search ended because a larger rank was worse. Otherwise it was still under way.
+        Whether a larger rank was found to be worse, or not needed. Otherwise work ran out before.
     """
 
     def __init__(
@@ -414,22 +414,24 @@ class RankSearch:
     def fit(self, rank: int) -> Fit:
         """Fit a rank from the spectrum and, if the last model has it, from that; keep the best."""
         if rank not in self._fits:
-            self._fits[rank] = self._likelier(rank)
+            self._fits[rank] = self._better(rank)
         return self._fits[rank]
 
-    def _likelier(self, rank: int) -> Fit:
-        known = None
+    def _better(self, rank: int) -> Fit:
+        continued = None
         if self._last is not None and self._last.rank == rank:
-            known = self._counted(fit_factors(self._rows, self._last))
-            if not self._may_gain(known):
-                return known
+            continued = self._counted(fit_factors(self._rows, self._last))
+            if not self._may_gain(continued):
+                return continued
         start = self._spectrum.start(rank)
         common = self._counted(fit_factors(self._rows, start, common_noise=True))
         fresh = self._counted(fit_factors(self._rows, common.model))
-        # Below the tolerance of EM the two are equally likely. The known one is taken then, so that
-        # rounding does not decide.
+        # Below the tolerance of EM the two are equally good. The continued one is taken then, so
+        # that rounding does not decide.
         least = TOLERANCE * self._rows.n_entries
-        return fresh if known is None or fresh.objective > known.objective + least else known
+        if continued is None or fresh.objective > continued.objective + least:
+            return fresh
+        return continued
 
     def run(self) -> Fit:
         """Return the fit with the largest evidence."""

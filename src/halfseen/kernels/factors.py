@@ -15,7 +15,7 @@ from halfseen.kernels.compiling import compiled, in_1, in_2, out_1, out_2
 
 # Arms per matrix product: enough for BLAS, while the packed matrices stay in the cache.
 _BLOCK = 256
-# Rounding prior_noise at which a feature's normal equations count as singular.
+# Rounding level at which a feature's normal equations count as singular.
 _PIVOT_SHARE = 1e-13
 # The same for the covariance of the latents: far below rounding, only to avoid division by zero.
 _MOMENT_SHARE = 1e-26
@@ -121,7 +121,7 @@ def _posterior(inverse, targets, means, explained, second, n):
 
 @compiled(void(in_2, in_1, int64, out_2, out_2))
 def _information(coefficients, noise, rank, scaled, products):
-    """Write Ψ⁻¹W, shape (rank, dim), and what each seen feature adds to M, packed: w_j w_j'/ψ_j."""
+    """Write W'Ψ⁻¹ (rank, dim), and what each seen feature adds to M, packed: w_j w_j'/ψ_j."""
     entry = 0
     for a in range(rank):
         for j in range(len(noise)):

@@ -23,27 +23,14 @@ from halfseen.factors.model import (
     fit_factors,
 )
 from halfseen.factors.rows import evenly_spaced, item_keys, row_keys
-from halfseen.latent.evidence import ITEM
-from halfseen.latent.features import (
-    FILLED,
-    LATENT,
-    MASK,
-    ROW_GROUPS,
-    Features,
-    RowFeatures,
-    chosen_crossing,
-    joint_features,
-)
+from halfseen.latent.drift import FIXED, Drift, moving_level
+from halfseen.latent.features import Features, RowFeatures, chosen_crossing, joint_features
+from halfseen.latent.groups import CONTEXT, FILLED, ITEM, LATENT, MASK, ROW_GROUPS
 from halfseen.latent.history import History, Sample
-from halfseen.latent.level import FIXED, Drift, moving_level
 from halfseen.latent.plausible import limits_of, no_limits, plausible
 from halfseen.latent.reward_model import RewardModel
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
 from halfseen.values import SMALLEST, FloatArray
-
-CONTEXT = "context"
-ALL_GROUPS = (*ROW_GROUPS, ITEM, CONTEXT)
-"""The groups of the reward model that a policy may have."""
 
 MOST_AMBIENT_FEATURES = 600
 """With more features, filled rows and masks are left out of the reward model: its time per round
@@ -117,14 +104,14 @@ class Settings(NamedTuple):
         weights: FloatArray = 0.5 ** (ages / self.half_life) ** 2
         return weights
 
-    def bounded(self, history: History, features: Features, settled: float) -> History:
-        """Return a history of at most `n_kept` rows; no reward before `settled` is pending.
+    def bounded(self, history: History, features: Features, first_pending: float) -> History:
+        """Return a history of at most `n_kept` rows; no reward before `first_pending` is pending.
 
-        With a half-life, of which the round of every reward matters, these are the latest ones.
+        With a half-life, for which the round of every reward matters, these are the latest ones.
         """
         if self.half_life is not None:
             return history.latest(self.n_kept)
-        return history.compacted(features, self.n_kept, settled)
+        return history.compacted(features, self.n_kept, first_pending)
 
 
 def is_different(reward: float, usual: float) -> bool:
@@ -173,9 +160,9 @@ class RowModel(NamedTuple):
     ----------
     factors : Factors
     shares : ndarray, shape (dim,)
-        Share of the offered rows that show each feature.
-    n_arms : int
-        Different rows to which the latent model was fitted.
+        Share of the different rows that show each feature.
+    n_rows : int
+        Different rows when the factor model was fitted or checked.
     n_ranked, ranked_round : int
         The same, and the round, when its rank was last chosen.
     n_items : int
@@ -188,7 +175,7 @@ class RowModel(NamedTuple):
 
     factors: Factors
     shares: FloatArray
-    n_arms: int
+    n_rows: int
     n_ranked: int
     ranked_round: int
     n_items: int
@@ -278,7 +265,7 @@ def _fitted_factors(
     rank: int | None,
 ) -> tuple[Factors, bool]:
     """Return the factor model to freeze, and whether its rank is chosen: a search may go on."""
-    known = last.factors.widened(table.shape[1]) if last.n_arms else None
+    known = last.factors.widened(table.shape[1]) if last.n_rows else None
 
     def rows(some: Any = ...) -> HalfSeenRows:
         return HalfSeenRows(table[some], weights[some], through_origin=settings.through_origin)
@@ -321,7 +308,7 @@ class LatentRecord:
     epoch, round : int
         Index of the epoch and its first round.
     n_arms : int
-        Different arms to which the latent model was fitted.
+        Different arms when the latent model was fitted or checked.
     rank : int
         Latent dimensions.
     context_rank : int or None
@@ -378,11 +365,11 @@ class Epoch(NamedTuple):
         history: History,
         round: int,
         last: "Epoch | None",
-        settled: float,
+        first_pending: float,
     ) -> tuple["Epoch", History]:
         """Fit the factor models to what was offered, then the reward model to all rewards.
 
-        No reward of a round before `settled` is pending.
+        No reward of a round before `first_pending` is pending.
         Also returns the history, bounded, with its summary in the features of this epoch.
         """
         n_context = contexts.table.shape[1]
@@ -397,15 +384,15 @@ class Epoch(NamedTuple):
         features = _features(settings, arm_model, context_model)
         drift = FIXED
         if last is not None:
-            history, drift = _levelled(settings, history, round, last, settled)
-            history = settings.bounded(history, last.features, settled)
+            history, drift = _without_drift(settings, history, round, last, first_pending)
+            history = settings.bounded(history, last.features, first_pending)
             history = history.projected(last.features, features)
         model = _fitted_rewards(settings, features, history, round, last, drift)
         scales = {} if model is None else model.scales.logs
         record = LatentRecord(
             epoch=0 if last is None else last.record.epoch + 1,
             round=round,
-            n_arms=arm_model.n_arms,
+            n_arms=arm_model.n_rows,
             rank=arm_model.factors.rank,
             context_rank=context_model.factors.rank if n_context else None,
             noise_scale=None if model is None else model.scales.noise_scale,
@@ -415,36 +402,36 @@ class Epoch(NamedTuple):
         return cls(record, arm_model, context_model, features, model), history
 
 
-def _levelled(
-    settings: Settings, history: History, round: int, last: Epoch, settled: float
+def _without_drift(
+    settings: Settings, history: History, round: int, last: Epoch, first_pending: float
 ) -> tuple[History, Drift]:
     """Subtract a moving level from the rewards, and return its drift.
 
-    Only rewards that have not been merged have a round. Of rounds with pending rewards those that
-    came first may be the large ones, such as clicks, so neither shows how the level moves.
+    Only rewards that have not been merged have a round. Rounds from the first pending one on are
+    left out: what has come of them may be the clicks alone.
     """
     model, rows = last.reward_model, history.rows
     if model is None or settings.through_origin:
-        return history, Drift(history.last_level)
+        return history, Drift(history.last_drift)
     single = np.flatnonzero(rows.counts == 1.0)
-    usable = single[rows.rounds[single] < settled]
+    usable = single[rows.rounds[single] < first_pending]
     few = rows.select(usable[evenly_spaced(len(usable), _LEVEL_ROWS)])
     path = moving_level(few.rounds, model.residuals(few)) if len(usable) else None
     if path is None:
         return history, model.drift._replace(gain=0.0)
-    return history.levelled(path, single), path.drift(n_rewards=len(usable))
+    return history.without_drift(path, single), path.drift(n_rewards=len(usable))
 
 
 def _features(settings: Settings, arms: RowModel, context: RowModel) -> Features:
     """Return all features that may enter the reward model."""
     allowed = settings.groups
-    option = arms.features(arms.informative_groups(allowed), settings.first_levels)
+    arm = arms.features(arms.informative_groups(allowed), settings.first_levels)
     groups = context.informative_groups(allowed) if CONTEXT in allowed else []
     shared = context.features(groups, settings.context_first_levels)
     n_items = arms.n_items if ITEM in allowed else 0
-    crossing = chosen_crossing(option, shared, n_items=n_items)
+    crossing = chosen_crossing(arm, shared, n_items=n_items)
     intercept = not settings.through_origin
-    return joint_features(option, shared, crossing, n_items=n_items, intercept=intercept)
+    return joint_features(arm, shared, crossing, n_items=n_items, intercept=intercept)
 
 
 def _fitted_rewards(
@@ -461,7 +448,7 @@ def _fitted_rewards(
     rows = history.rows
     if settings.half_life is not None:
         rows = rows._replace(counts=rows.counts * settings.decay(round - 1 - rows.rounds))
-    rows, pure_error = rows.merged()
+    rows, pure_error = rows.merged()  # for this fit; `bounded` merges for good, but not all
     logs = None if last is None or last.reward_model is None else last.reward_model.scales.logs
     return RewardModel.fitted(
         features, rows, math.hypot(pure_error, history.pure_error), history.summary, logs, drift

@@ -25,7 +25,8 @@ their prior covariance, the gradient of the evidence, to which that of the prior
     ∂/∂ log τ_g = ‖a_g‖²/σ² − tr(I − C_gg),
 
 and the average information 2 a_g'(I − C)_gl a_l/σ² takes the place of the Hessian (Gilmour,
-Thompson and Cullis, Average information REML, 1995): a few steps move all scales at once.
+Thompson and Cullis, Average information REML, 1995), less what eliminating σ takes, plus the prior,
+and more on the diagonal where a scale is far too large: a few steps move all scales at once.
 
 For everything that differs by item, τ² is its posterior mean: while few items were played its
 posterior is wide, and the mode understates how different the others may be.
@@ -39,11 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotri, dtrtri
 
+from halfseen.latent.groups import ITEM, group_of
 from halfseen.latent.items import ItemStatistics
 from halfseen.values import FloatArray
-
-ITEM = "item"
-"""The group of item effects."""
 
 Groups = Mapping[str, NDArray[np.int64]]
 """For each prior scale the indices of the columns that have it."""
@@ -97,15 +96,10 @@ class Scales(NamedTuple):
         """Return log τ of a group; a category that came later has that of the other columns."""
         return self.logs[group] if group in self.logs else self.logs[group_of(group)]
 
-    def write(self, groups: Groups, scales: FloatArray) -> None:
+    def write(self, groups: Groups, taus: FloatArray) -> None:
         """Write τ of each column."""
         for group, columns in groups.items():
-            scales[columns] = math.exp(self.log_of(group))
-
-
-def group_of(block: str) -> str:
-    """Return the group of a block: "filled" for "filled 3", the category of first level 3."""
-    return block.split(" ")[0]
+            taus[columns] = math.exp(self.log_of(group))
 
 
 class SufficientStatistics(NamedTuple):
@@ -146,30 +140,30 @@ class SufficientStatistics(NamedTuple):
             products=self.products[np.ix_(columns, columns)], items=self.items._replace(sums=sums)
         )
 
-    def items_integrated_out(self, scales: FloatArray) -> "Marginal":
+    def items_integrated_out(self, taus: FloatArray) -> "Marginal":
         """Return what remains with all coefficients of items integrated out.
 
-        `scales`, shape (n_item_columns,), are their prior deviations D. With A = I + DΣcc'D and
+        `taus`, shape (n_item_columns,), are their prior deviations D. With A = I + DΣcc'D and
         [B, s] = DΣc(φ, r)', the products become Σ(φ, r)(φ, r)' − Σ_i [B, s]'A⁻¹[B, s].
         """
         k, sums = self.items.n_columns, self.items.sums
-        covariances, log_dets = _item_covariances(sums[:, :, :k], scales)
+        covariances, log_dets = _item_covariances(sums[:, :, :k], taus)
         outer = np.array(sums[:, :, k:], order="C")
-        outer *= scales[:, None]
+        outer *= taus[:, None]
         slopes = covariances @ outer
         flat = (-1, outer.shape[2])
         explained = outer.reshape(flat).T @ slopes.reshape(flat)
         return Marginal(self.products - explained, covariances, slopes, log_dets)
 
-    def contexts_integrated_out(self, scales: FloatArray) -> "SufficientStatistics":
+    def contexts_integrated_out(self, taus: FloatArray) -> "SufficientStatistics":
         """Return the statistics with all coefficients of items but their effects integrated out.
 
         The column of effects, the first one of c, is treated like the features.
         """
-        k, sums, scales = self.items.n_columns, self.items.sums, scales[1:]
-        covariances, _ = _item_covariances(sums[:, 1:, 1:k], scales)
+        k, sums, taus = self.items.n_columns, self.items.sums, taus[1:]
+        covariances, _ = _item_covariances(sums[:, 1:, 1:k], taus)
         outer = np.concatenate([sums[:, 1:, :1], sums[:, 1:, k:]], axis=2)
-        outer *= scales[:, None]
+        outer *= taus[:, None]
         slopes = covariances @ outer
         flat = (-1, outer.shape[2] - 1)
         explained = outer[:, :, 1:].reshape(flat).T @ slopes[:, :, 1:].reshape(flat)
@@ -180,10 +174,10 @@ class SufficientStatistics(NamedTuple):
         )
 
 
-def _item_covariances(products: FloatArray, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _item_covariances(products: FloatArray, taus: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return A⁻¹ and log det A of each item, A = I + DΣcc'D, given Σcc' and D."""
-    precisions = scales[:, None] * products * scales
-    diagonal = np.arange(len(scales))
+    precisions = taus[:, None] * products * taus
+    diagonal = np.arange(len(taus))
     # Less than its share of the trace would be lost to rounding.
     traces = np.trace(precisions, axis1=1, axis2=2)
     precisions[:, diagonal, diagonal] += np.maximum(1.0, _ROUNDING * traces)[:, None]
@@ -224,7 +218,7 @@ class CoefficientPosterior(NamedTuple):
         σ².
     offsets : ndarray
         log τ minus their prior centres.
-    scales : ndarray, shape (n_features − 1,)
+    taus : ndarray, shape (n_features − 1,)
         τ of each feature.
     intercept_precision : float
         With item coefficients integrated out; 1 without an intercept.
@@ -240,7 +234,7 @@ class CoefficientPosterior(NamedTuple):
     log_density: float
     noise_variance: float
     offsets: FloatArray
-    scales: FloatArray
+    taus: FloatArray
     intercept_precision: float
     column_means: FloatArray
     root_inverse: FloatArray
@@ -263,6 +257,9 @@ class _ItemMoments(NamedTuple):
 
 class Evidence:
     """Log posterior density of the scales, up to a constant.
+
+    `posterior` is the density at given scales, with all that it is made of, `derivatives` are its
+    slope and curvature, and `maximise` climbs by Newton-type steps.
 
     Parameters
     ----------
@@ -355,8 +352,8 @@ class Evidence:
         variances = 1.0 / np.maximum(information.diagonal()[place:], _LEAST_INFORMATION)
         found[place:] += variances
         nodes = 0.5 * variances[0] + math.sqrt(variances[0]) * _NODES
-        item_scales = self._item_members @ np.exp(logs[place:])
-        effects = self._statistics.contexts_integrated_out(item_scales)
+        item_taus = self._item_members @ np.exp(logs[place:])
+        effects = self._statistics.contexts_integrated_out(item_taus)
         values = []
         for node in nodes.tolist():
             moved = logs.copy()
@@ -376,10 +373,10 @@ class Evidence:
         By default of all rewards; others may have items with an effect alone.
         """
         given = self._statistics if statistics is None else statistics
-        taus = np.exp(logs)
-        scales = self._members @ taus[: self._n_groups]
-        item_scales = self._item_members @ taus[self._n_groups :]
-        marginal = given.items_integrated_out(item_scales[: given.items.n_columns])
+        by_group = np.exp(logs)
+        taus = self._members @ by_group[: self._n_groups]
+        item_taus = self._item_members @ by_group[self._n_groups :]
+        marginal = given.items_integrated_out(item_taus[: given.items.n_columns])
         products, log_det = marginal.products, float(marginal.log_dets.sum())
         intercept_precision, column_means = 1.0, np.zeros(len(products) - 1)
         if self._intercept:  # eliminated
@@ -387,12 +384,12 @@ class Evidence:
             column_means = products[0, 1:] / intercept_precision
             log_det += math.log(intercept_precision / given.n_rewards)
         products = products[1:, 1:] - intercept_precision * column_means[:, None] * column_means
-        precision = scales[:, None] * products[:-1, :-1] * scales
+        precision = taus[:, None] * products[:-1, :-1] * taus
         # Less than its share of the trace would be lost to rounding.
-        precision.ravel()[:: len(scales) + 1] += max(1.0, _ROUNDING * float(precision.trace()))
+        precision.ravel()[:: len(taus) + 1] += max(1.0, _ROUNDING * float(precision.trace()))
         root = safe_cholesky(precision[None])[1][0]
         root_inverse = _inverse(root)
-        white = root_inverse @ (scales * products[:-1, -1])
+        white = root_inverse @ (taus * products[:-1, -1])
         residual = (
             max(0.0, float(products[-1, -1]) - float(white @ white)) + given.pure_error_squares
         )
@@ -405,7 +402,7 @@ class Evidence:
             log_density=-0.5 * (self._n * math.log(noise_variance) + log_det + penalty),
             noise_variance=noise_variance,
             offsets=offsets,
-            scales=scales,
+            taus=taus,
             intercept_precision=intercept_precision,
             column_means=column_means,
             root_inverse=root_inverse,
@@ -440,8 +437,8 @@ class Evidence:
         n_items, k = covariances.shape[:2]
         ones, slopes = slopes[:, :, 0], slopes[:, :, 1:]
         slopes = slopes - ones[:, :, None] * at.column_means  # with the intercept eliminated
-        means = slopes[:, :, -1] - slopes[:, :, :-1] @ (at.scales * at.mean)
-        on_theta = (slopes[:, :, :-1] * at.scales).reshape(n_items * k, len(at.scales))
+        means = slopes[:, :, -1] - slopes[:, :, :-1] @ (at.taus * at.mean)
+        on_theta = (slopes[:, :, :-1] * at.taus).reshape(n_items * k, len(at.taus))
         on_intercept = math.sqrt(self._intercept / at.intercept_precision) * ones
         by_theta = ((on_theta @ at.root_inverse.T) ** 2).sum(axis=1).reshape(n_items, k)
         variances = np.diagonal(covariances, axis1=1, axis2=2) + by_theta + on_intercept**2

@@ -30,10 +30,10 @@ def reasons(
 ) -> Reasons:
     """Return the parts of the scores of arms, with their context (1, context_dim)."""
     sigma, theta, features = model.scales.noise_scale, model.ridge.estimate, model.features
-    option, table, own = features.option, slate._table, features.option_theta(theta)
-    intercept = model.shift + sigma * float(theta[0] * features.scales[0])
-    by_value = sigma * option.weights(own) * option.deviations(table)
-    by_hole = sigma * option.missing(table, own)
+    arm, table, own = features.arm, slate._table, features.arm_theta(theta)
+    intercept = model.shift + sigma * float(theta[0] * features.taus[0])
+    by_value = sigma * arm.weights(own) * arm.deviations(table)
+    by_hole = sigma * arm.missing(table, own)
     context, crossed = _context_reasons(model, slate, contexts)
     rest = estimates - (intercept + by_value.sum(axis=1) + by_hole.sum(axis=1))
     item = rest - context.sum(axis=1) - crossed.sum(axis=1)
@@ -48,7 +48,7 @@ def reasons(
         widths,
         _widened(context, context_dim),
         _widened(crossed, context_dim),
-        implausible=_implausible(option, table),
+        implausible=_implausible(arm, table),
         context_implausible=_implausible(features.context, contexts),
     )
 
@@ -97,12 +97,12 @@ def moved_by_seeing(
     Mask features are unchanged: choosing to measure an entry carries no information.
     """
     features, theta, table = model.features, model.ridge.estimate, slate._table
-    own = features.option_theta(theta) + features.crossed_theta(contexts, theta)
-    option = features.option
-    varies = option.model.scale > 0.0
-    known = _known(groups, option.model.dim)
-    given = option.model.loadings * varies, option.model.noise, option.weights(own), known
-    shown = option.shown(table)
+    own = features.arm_theta(theta) + features.crossed_theta(contexts, theta)
+    arm = features.arm
+    varies = arm.model.scale > 0.0
+    known = _known(groups, arm.model.dim)
+    given = arm.model.loadings * varies, arm.model.noise, arm.weights(own), known
+    shown = arm.shown(table)
     moved = np.array([entries_moved(each, *given) for each in (shown != shown) & varies])
     keys, (_, c) = model.keys(table, slate._items), features.design(table, contexts)
     moved *= model.items.unexplained_share(keys, c)[:, None]

@@ -20,24 +20,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.factors.model import Factors
-from halfseen.latent.evidence import ITEM, Scales
+from halfseen.latent.evidence import Scales
+from halfseen.latent.groups import (
+    BY_ITEM,
+    CONTEXT_GROUPS,
+    CROSSED,
+    FILLED,
+    ITEM,
+    LATENT,
+    MASK,
+    ROW_GROUPS,
+)
 from halfseen.latent.plausible import no_limits, plausible
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
 _kernels = LazyModule("halfseen.kernels.arm_features")
-
-LATENT, FILLED, MASK = "latent", "filled", "mask"
-ROW_GROUPS = (LATENT, FILLED, MASK)
-
-CONTEXT_GROUPS = {LATENT: "context-latent", FILLED: "context-filled", MASK: "context-mask"}
-"""The groups of the context's columns: the same for all arms of a round."""
-
-CROSSED = "crossed"
-"""The group of the products of the arm's columns with those of the context."""
-
-BY_ITEM = {LATENT: "item-latent", FILLED: "item-filled", MASK: "item-mask"}
-"""The groups of the context's columns whose coefficients differ by item."""
 
 INTERCEPT = 1000.0
 """The intercept's scale: its prior is practically flat, as rewards are centred."""
@@ -204,10 +202,10 @@ class Features:
 
     Parameters
     ----------
-    option, context : RowFeatures
+    arm, context : RowFeatures
         Of arms, and of contexts.
     groups : sequence of str
-        Of φ: of `CONTEXT_GROUPS`, and `CROSSED`; all groups of `option` are in φ anyway.
+        Of φ: of `CONTEXT_GROUPS`, and `CROSSED`; all groups of `arm` are in φ anyway.
     item_groups : sequence of str
         Of c: `ITEM` and those of `BY_ITEM`; empty if items have no effects.
     crossing : Crossing
@@ -225,19 +223,33 @@ class Features:
         For each prior scale the indices of its columns, of φ and of c: a group, or of a group of
         filled rows the levels of one category.
     n_features, n_item_columns : int
-    scales, item_scales : ndarray, shapes (n_features,) and (n_item_columns,)
+    taus, item_taus : ndarray, shapes (n_features,) and (n_item_columns,)
         τ of each column.
     """
 
     __slots__ = (
-        "_by_item", "_left", "_norm", "_right", "_shared", "columns", "context", "crossing",
-        "intercept", "item_columns", "item_scale_blocks", "item_scales", "n_features",
-        "n_item_columns", "option", "scale_blocks", "scales",
+        "_by_item",
+        "_left",
+        "_norm",
+        "_right",
+        "_shared",
+        "arm",
+        "columns",
+        "context",
+        "crossing",
+        "intercept",
+        "item_columns",
+        "item_scale_blocks",
+        "item_taus",
+        "n_features",
+        "n_item_columns",
+        "scale_blocks",
+        "taus",
     )  # fmt: skip
 
     def __init__(
         self,
-        option: RowFeatures,
+        arm: RowFeatures,
         context: RowFeatures,
         groups: Sequence[str],
         item_groups: Sequence[str] = (),
@@ -246,9 +258,9 @@ class Features:
         *,
         intercept: bool = True,
     ) -> None:
-        self.option, self.context, self.crossing = option, context, crossing
+        self.arm, self.context, self.crossing = arm, context, crossing
         self.intercept = intercept
-        self._left = column_indices(option.columns, crossing[0])
+        self._left = column_indices(arm.columns, crossing[0])
         self._right = column_indices(context.columns, crossing[1])
         # About the norm of the products: each group of a side has norm 1.
         self._norm = math.sqrt(max(1, len(crossing[0])) * max(1, len(crossing[1])))
@@ -256,7 +268,7 @@ class Features:
         by_item = [plain for plain in context.columns if BY_ITEM[plain] in item_groups]
         self._shared = column_indices(context.columns, shared)
         self._by_item = column_indices(context.columns, by_item)
-        sizes = {name: size(columns) for name, columns in option.columns.items()}
+        sizes = {name: size(columns) for name, columns in arm.columns.items()}
         sizes |= {CONTEXT_GROUPS[plain]: size(context.columns[plain]) for plain in shared}
         if CROSSED in groups:
             sizes[CROSSED] = len(self._left) * len(self._right)
@@ -264,14 +276,14 @@ class Features:
         own |= {BY_ITEM[plain]: size(context.columns[plain]) for plain in by_item}
         self.columns, self.item_columns = side_by_side(sizes, 1), side_by_side(own, 0)
         self.n_features, self.n_item_columns = 1 + sum(sizes.values()), sum(own.values())
-        self.scales, self.item_scales = np.ones(self.n_features), np.ones(self.n_item_columns)
+        self.taus, self.item_taus = np.ones(self.n_features), np.ones(self.n_item_columns)
         self.scale_blocks = self._by_source(self.columns)
         self.item_scale_blocks = self._by_source(self.item_columns)
         if scales is not None:
-            self.scales[0] = INTERCEPT
-            scales.write(self.scale_blocks, self.scales)
-            scales.write(self.item_scale_blocks, self.item_scales)
-        self.scales[0] *= intercept
+            self.taus[0] = INTERCEPT
+            scales.write(self.scale_blocks, self.taus)
+            scales.write(self.item_scale_blocks, self.item_taus)
+        self.taus[0] *= intercept
 
     def _by_source(self, columns: Mapping[str, slice]) -> dict[str, NDArray[np.int64]]:
         """Return the indices of columns that share a prior scale."""
@@ -279,7 +291,7 @@ class Features:
         for group, each in columns.items():
             sources = {"": np.arange(size(each))}
             if group in (FILLED, CONTEXT_GROUPS[FILLED], BY_ITEM[FILLED]):
-                sources = (self.option if group == FILLED else self.context).sources
+                sources = (self.arm if group == FILLED else self.context).sources
             named = {group + name: each.start + own for name, own in sources.items()}
             found |= {name: own for name, own in named.items() if len(own) or len(named) == 1}
         return found
@@ -292,7 +304,7 @@ class Features:
         context_groups = {plain for plain, group in CONTEXT_GROUPS.items() if group in groups}
         context_groups |= {plain for plain, group in BY_ITEM.items() if group in item_groups}
         return Features(
-            self.option.only([*groups, *crossing[0]]),
+            self.arm.only([*groups, *crossing[0]]),
             self.context.only([*context_groups, *crossing[1]]),
             groups,
             item_groups,
@@ -308,10 +320,10 @@ class Features:
         """
         phi, c = (np.empty((len(table), n)) for n in (self.n_features, self.n_item_columns))
         phi[:, 0] = c[:, :1] = 1.0
-        self.option.write(table, phi, 1)
+        self.arm.write(table, phi, 1)
         if self.context.n_columns:
             context = self.context.design(contexts)
-            first = 1 + self.option.n_columns
+            first = 1 + self.arm.n_columns
             crossed = first + len(self._shared)
             phi[:, first:crossed] = context[:, self._shared]
             if CROSSED in self.columns:
@@ -319,8 +331,8 @@ class Features:
                 products = left[:, :, None] * right[:, None, :]
                 phi[:, crossed:] = products.reshape(len(phi), -1)
             c[:, 1:] = context[:, self._by_item]
-        phi *= self.scales
-        c *= self.item_scales
+        phi *= self.taus
+        c *= self.item_taus
         return phi, c
 
     def matching(self, other: "Features") -> FloatArray:
@@ -338,7 +350,7 @@ class Features:
                     np.ix_(old, new)
                 ]
                 for mine, theirs, old, new in (
-                    (self.option, other.option, other._left, self._left),
+                    (self.arm, other.arm, other._left, self._left),
                     (self.context, other.context, other._right, self._right),
                 )
             )
@@ -351,20 +363,20 @@ class Features:
             self.item_columns, other.item_columns, (other.n_item_columns, self.n_item_columns)
         )
 
-    def option_theta(self, theta: FloatArray) -> FloatArray:
+    def arm_theta(self, theta: FloatArray) -> FloatArray:
         """Return the coefficients of the arm's columns, without those of products, (n_columns,)."""
-        own: FloatArray = (self.scales * theta)[1 : 1 + self.option.n_columns]
+        own: FloatArray = (self.taus * theta)[1 : 1 + self.arm.n_columns]
         return own
 
     def _crossed(self, theta: FloatArray) -> FloatArray:
         """Return the coefficients of products, one row for each column of the arm."""
         columns = self.columns.get(CROSSED, slice(0, 0))
-        weights = (self.scales * theta)[columns] / self._norm
+        weights = (self.taus * theta)[columns] / self._norm
         return weights.reshape(len(self._left), len(self._right))
 
     def crossed_theta(self, contexts: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return what the context (1, context_dim) of a round adds to `option_theta`."""
-        added = np.zeros(self.option.n_columns)
+        """Return what the context (1, context_dim) of a round adds to `arm_theta`."""
+        added = np.zeros(self.arm.n_columns)
         added[self._left] = self._crossed(theta) @ self.context.design(contexts)[0, self._right]
         return added
 
@@ -380,15 +392,15 @@ class Features:
             np.zeros(self.context.n_columns),
             np.zeros((len(table), self.context.n_columns)),
         )
-        first = 1 + self.option.n_columns
-        shared[self._shared] = (self.scales * theta)[first : first + len(self._shared)]
-        each[:, self._by_item] = (self.item_scales * own)[:, 1:]
-        each[:, self._right] += self.option.design(table)[:, self._left] @ self._crossed(theta)
+        first = 1 + self.arm.n_columns
+        shared[self._shared] = (self.taus * theta)[first : first + len(self._shared)]
+        each[:, self._by_item] = (self.item_taus * own)[:, 1:]
+        each[:, self._right] += self.arm.design(table)[:, self._left] @ self._crossed(theta)
         return shared, each
 
 
 def joint_features(
-    option: RowFeatures,
+    arm: RowFeatures,
     context: RowFeatures,
     crossing: Crossing,
     *,
@@ -396,14 +408,14 @@ def joint_features(
     intercept: bool = True,
 ) -> Features:
     """Return all groups that may enter the reward model, without scales."""
-    groups = [*option.columns, *(CONTEXT_GROUPS[group] for group in context.columns)]
+    groups = [*arm.columns, *(CONTEXT_GROUPS[group] for group in context.columns)]
     if all(crossing):
         groups.append(CROSSED)
     item_groups = [ITEM, *_by_item(context, n_items)] if n_items else []
-    return Features(option, context, groups, item_groups, crossing, intercept=intercept)
+    return Features(arm, context, groups, item_groups, crossing, intercept=intercept)
 
 
-def chosen_crossing(option: RowFeatures, context: RowFeatures, *, n_items: int) -> Crossing:
+def chosen_crossing(arm: RowFeatures, context: RowFeatures, *, n_items: int) -> Crossing:
     """Return the groups to multiply: latent coordinates and filled entries, if these are not many.
 
     Otherwise latent coordinates, or filled entries on a side without any. Nothing if that is still
@@ -414,9 +426,9 @@ def chosen_crossing(option: RowFeatures, context: RowFeatures, *, n_items: int) 
         sides = [
             tuple(name for name in groups if name in side.columns)
             or tuple(name for name in (FILLED,) if name in side.columns)
-            for side in (option, context)
+            for side in (arm, context)
         ]
-        n_products = len(column_indices(option.columns, sides[0])) * len(
+        n_products = len(column_indices(arm.columns, sides[0])) * len(
             column_indices(context.columns, sides[1])
         )
         if 0 < n_products <= most:

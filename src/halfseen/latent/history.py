@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys, widened_rows
+from halfseen.latent.drift import Path
 from halfseen.latent.features import Features
 from halfseen.latent.items import ItemStatistics
-from halfseen.latent.level import Path
 from halfseen.linear.history import Reservoir
 from halfseen.state import Part
 from halfseen.values import FloatArray
@@ -128,7 +128,7 @@ class Observations(NamedTuple):
         The reward, or the mean of several.
     counts : ndarray, shape (n,)
         How many, or the sum of their weights.
-    levels : ndarray, shape (n,)
+    drifts : ndarray, shape (n,)
         What was subtracted from the reward: the level of all rewards, if it moves.
     """
 
@@ -138,7 +138,7 @@ class Observations(NamedTuple):
     items: NDArray[np.int64]
     rewards: FloatArray
     counts: FloatArray
-    levels: FloatArray
+    drifts: FloatArray
 
     def select(self, indices: Any) -> "Observations":
         """Return some of the rows; the first ones as views."""
@@ -155,17 +155,17 @@ class Observations(NamedTuple):
         keys = self.keys if c.shape[1] else np.empty(0, dtype=np.uint64)
         return ItemStatistics.of(keys, c, phi, self.counts, self.rewards, shift)
 
-    def merged(self, settled: float = math.inf) -> tuple["Observations", float]:
+    def merged(self, first_pending: float = math.inf) -> tuple["Observations", float]:
         """Return one row for equal arms, and the root of the sum of squares around their means.
 
-        Rows of rounds from `settled` on stay single.
+        Rows of rounds from `first_pending` on stay single.
         In the order of rounds: that of keys depends on the arms' units, and sums in another order
         are rounded differently.
         """
         rows = self
         if (self.rounds[1:] < self.rounds[:-1]).any():  # rewards came late
             rows = self.select(np.argsort(self.rounds, kind="stable"))
-        single = np.where(rows.rounds < settled, 0, rows.rounds)
+        single = np.where(rows.rounds < first_pending, 0, rows.rounds)
         keys = row_keys(np.column_stack([single, rows.items, rows.arms, rows.contexts]))
         _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -184,7 +184,7 @@ class Summary(NamedTuple):
 
     Attributes
     ----------
-    rows : ndarray, shape (at most n_features + 1, n_features + 1)
+    root : ndarray, shape (at most n_features + 1, n_features + 1)
         R with R'R = Σ(φ, r − shift)(φ, r − shift)'.
     shift : float
         0 if there is no intercept: then the first feature is 0.
@@ -193,7 +193,7 @@ class Summary(NamedTuple):
         The same rewards by item.
     """
 
-    rows: FloatArray
+    root: FloatArray
     shift: float
     n_rewards: float
     items: ItemStatistics
@@ -210,38 +210,38 @@ class Summary(NamedTuple):
 
     def targets(self, shift: float) -> FloatArray:
         """Return the rewards of the rows of R, measured from a shift."""
-        targets: FloatArray = self.rows[:, -1] + (self.shift - shift) * self.rows[:, 0]
+        targets: FloatArray = self.root[:, -1] + (self.shift - shift) * self.root[:, 0]
         return targets
 
     def products(self, shift: float) -> FloatArray:
         """Return Σ(φ, r − shift)(φ, r − shift)'."""
-        rows = np.column_stack([self.rows[:, :-1], self.targets(shift)])
+        rows = np.column_stack([self.root[:, :-1], self.targets(shift)])
         return np.asarray(rows.T @ rows)
 
     def mean_square(self) -> float:
-        """Return the mean of ‖φ‖² over the rewards, also over columns of c."""
+        """Return the mean of ‖φ‖² over the rewards, or that of ‖c‖² if it is larger."""
         k = self.items.n_columns
         own = float(np.trace(self.items.sums[:, :, :k].sum(axis=0)))
-        return max(own, float((self.rows[:, :-1] ** 2).sum())) / self.n_rewards
+        return max(own, float((self.root[:, :-1] ** 2).sum())) / self.n_rewards
 
     def plus(self, other: "Summary") -> "Summary":
         """Return one summary of the rewards of both."""
         total = self.n_rewards + other.n_rewards
         shift = (self.n_rewards * self.shift + other.n_rewards * other.shift) / total
-        rows = [np.column_stack([each.rows[:, :-1], each.targets(shift)]) for each in (self, other)]
+        rows = [np.column_stack([each.root[:, :-1], each.targets(shift)]) for each in (self, other)]
         items = self.items.shifted(shift).plus(other.items)
         return Summary(_root(np.vstack(rows)), shift, total, items)
 
     def projected(self, matrix: FloatArray, item_matrix: FloatArray) -> "Summary":
         """Return the summary for other φ and c, which are these times matrices."""
-        rows = np.column_stack([self.rows[:, :-1] @ matrix, self.rows[:, -1]])
-        return self._replace(rows=_root(rows), items=self.items.projected(item_matrix, matrix))
+        rows = np.column_stack([self.root[:, :-1] @ matrix, self.root[:, -1]])
+        return self._replace(root=_root(rows), items=self.items.projected(item_matrix, matrix))
 
 
 class History:
     """Played arms with their rewards: as many as fit, and a summary of the others.
 
-    Rewards of equal arms are merged into their number and mean, which loses nothing. If there are
+    Rewards of equal arms are merged into their number and mean, without their rounds. If there are
     still too many arms, those played least, and of these the oldest, enter the summary.
 
     Attributes
@@ -314,20 +314,20 @@ class History:
     def last_reward(self) -> float | None:
         """The reward that came last, with its level; None if there is none."""
         rows, last = self._memory, self._n - 1
-        return float(rows.rewards[last] + rows.levels[last]) if self._n else None
+        return float(rows.rewards[last] + rows.drifts[last]) if self._n else None
 
     @property
-    def last_level(self) -> float:
+    def last_drift(self) -> float:
         """The level that was subtracted from the reward that came last."""
-        return float(self._memory.levels[self._n - 1]) if self._n else 0.0
+        return float(self._memory.drifts[self._n - 1]) if self._n else 0.0
 
-    def levelled(self, path: Path, single: NDArray[np.int64]) -> "History":
+    def without_drift(self, path: Path, single: NDArray[np.int64]) -> "History":
         """Return the history with the level of a path subtracted from single rewards."""
         rows = self.rows
-        rewards, levels = rows.rewards.copy(), rows.levels.copy()
-        levels[single] = path.at(rows.rounds[single])
-        rewards[single] += rows.levels[single] - levels[single]
-        return self._with(rows=rows._replace(rewards=rewards, levels=levels))
+        rewards, drifts = rows.rewards.copy(), rows.drifts.copy()
+        drifts[single] = path.at(rows.rounds[single])
+        rewards[single] += rows.drifts[single] - drifts[single]
+        return self._with(rows=rows._replace(rewards=rewards, drifts=drifts))
 
     def since(self, round: float) -> "History":
         """Return the rewards from a round on."""
@@ -339,13 +339,15 @@ class History:
         """Return the latest rewards."""
         return self if len(self) <= most else self._with(rows=self.rows.select(slice(-most, None)))
 
-    def compacted(self, features: Features, most: int, settled: float = math.inf) -> "History":
+    def compacted(
+        self, features: Features, most: int, first_pending: float = math.inf
+    ) -> "History":
         """Return the same rewards with at most `most` rows, given the features of this epoch.
 
-        Rewards of rounds in which others are pending, from `settled` on, are not merged: merged
-        ones have no round, and the others would not tell how the level moves.
+        Rewards from the first pending round on are not merged: merged ones have no round, and what
+        is left would not show how the level moves.
         """
-        history = self._merged(settled)
+        history = self._merged(first_pending)
         n_extra = len(history) - most
         if n_extra <= 0:
             return history
@@ -357,8 +359,8 @@ class History:
             summary = history.summary.plus(summary)
         return history._with(rows=rows.select(kept), summary=summary)
 
-    def _merged(self, settled: float) -> "History":
-        rows, pure_error = self.rows.merged(settled)
+    def _merged(self, first_pending: float) -> "History":
+        rows, pure_error = self.rows.merged(first_pending)
         if len(rows.rounds) == len(self):
             return self
         return self._with(rows=rows, pure_error=math.hypot(pure_error, self.pure_error))

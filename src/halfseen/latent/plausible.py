@@ -11,7 +11,8 @@ as they came.
 A value that a quarter of the entries share can be a quartile itself and says nothing about the
 scale of the others, such as the 0 of amounts that are mostly 0, or a common code: quartiles are
 those of the other entries then. What most entries have is plausible in any case. Where quartiles
-coincide, the 5 % and 95 % quantiles take their place; where these coincide, nothing is hidden.
+coincide, the distance of the 5 % and 95 % quantiles takes the place of q₃ − q₁; where that is 0,
+nothing is hidden. Quantiles are those of at most 500 rows, and of at least 20 values.
 
 Clipping values that are less absurd would help skewed columns, but rows of low rank with heavy
 tails are no longer of low rank then.

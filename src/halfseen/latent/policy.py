@@ -20,8 +20,8 @@ from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.factors.model import HalfSeenRows
 from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.latent import explanation
+from halfseen.latent.drift import SURPRISE, Surprise
 from halfseen.latent.epoch import (
-    ALL_GROUPS,
     Epoch,
     LatentRecord,
     OfferedRows,
@@ -29,8 +29,8 @@ from halfseen.latent.epoch import (
     Settings,
     is_different,
 )
+from halfseen.latent.groups import ALL_GROUPS
 from halfseen.latent.history import DEFAULT_MEMORY, History, Sample, arms_kept
-from halfseen.latent.level import SURPRISE, Surprise
 from halfseen.latent.plausible import n_implausible
 from halfseen.latent.reward_model import Candidates, RewardModel
 from halfseen.latent.saving import HISTORY, RECORD, EpochField, ExpectedField
@@ -64,7 +64,7 @@ class _Schedule(NamedTuple):
 
     Attributes
     ----------
-    next_event : int
+    next_due : int
         The round after which one is due.
     is_informative : bool
         Whether rewards have differed since the last one.
@@ -72,7 +72,7 @@ class _Schedule(NamedTuple):
         Round before the first context.
     """
 
-    next_event: int = 1
+    next_due: int = 1
     is_informative: bool = False
     context_since: int = 0
 
@@ -82,7 +82,7 @@ class _Schedule(NamedTuple):
         if self.context_since:  # it came late: what it means is learned soon
             since = round - self.context_since
             length = min(length, max(_SOON, (growth - 1.0) * since))
-        return self._replace(next_event=round - 1 + max(1, math.ceil(length)))
+        return self._replace(next_due=round - 1 + max(1, math.ceil(length)))
 
 
 @register_policy
@@ -130,7 +130,7 @@ class LatentUcb(Policy):
         "_surprise": SURPRISE,
         "_schedule": Value(
             _Schedule,
-            next_event=Whole(),
+            next_due=Whole(),
             is_informative=Flag(),
             context_since=Whole(),
         ),
@@ -472,15 +472,15 @@ class LatentUcb(Policy):
         before = self._history.last_reward
         row = self._row(note)
         epoch, model = self._epoch, self._model
-        level = self._history.last_level if model is None else model.drift.level
+        level = self._history.last_drift if model is None else model.drift.level
         self._history = self._history.plus(note.round, *row, reward, level)
         usual = 0.0 if self.through_origin else reward if before is None else before
         if not self._schedule.is_informative and is_different(reward, usual):
             self._schedule = self._schedule._replace(is_informative=True)
         if epoch is not None and model is not None:
             model = model.fork()
-            in_order = not self._expected.keys() - {note.round}
-            self._surprise = self._surprise.after(model.learn(*row, reward, in_order=in_order))
+            is_last = not self._expected.keys() - {note.round}
+            self._surprise = self._surprise.after(model.learn(*row, reward, moves_level=is_last))
             self._epoch = epoch._replace(reward_model=model)
         if note.round not in self._expected:
             self._count_in_widths(row)
@@ -553,7 +553,7 @@ class LatentUcb(Policy):
     def _is_refit_due(self) -> bool:
         """Whether an epoch is due: so many rounds have passed, or rewards differ at last."""
         schedule = self._schedule
-        is_due = self._round >= schedule.next_event
+        is_due = self._round >= schedule.next_due
         return self._round > 0 and (is_due or (schedule.is_informative and self._model is None))
 
     def _refit(self) -> None:
@@ -566,7 +566,7 @@ class LatentUcb(Policy):
         if self.half_life is not None:
             history = history.since(round - settings.oldest_age)
         given = settings, arms, contexts, history, round, last
-        epoch, history = Epoch.open(*given, self._settled)
+        epoch, history = Epoch.open(*given, self._first_pending)
         if last is not None:
             self._log = (*self._log[1 - _LONGEST_LOG :], last.record)
         self._epoch, self._history = epoch, history
@@ -578,11 +578,11 @@ class LatentUcb(Policy):
         """Keep memory bounded."""
         is_full = len(self._history) >= 2 * self._arms.max_rows
         if is_full and self._epoch is not None:
-            given = self._history, self._epoch.features, self._settled
+            given = self._history, self._epoch.features, self._first_pending
             self._history = self._settings.bounded(*given)
 
     @property
-    def _settled(self) -> float:
+    def _first_pending(self) -> float:
         """The first round whose reward is pending."""
         return min(self._expected, default=math.inf)
 
@@ -599,8 +599,8 @@ class LatentUcb(Policy):
         most = arms_kept(dim, self.memory_bytes)
         self._contexts = self._contexts.widened(dim, self._context_levels, most)
         if self._round and not self.context_dim:
-            soon = min(self._schedule.next_event, self._round + _SOON)
-            self._schedule = self._schedule._replace(context_since=self._round, next_event=soon)
+            soon = min(self._schedule.next_due, self._round + _SOON)
+            self._schedule = self._schedule._replace(context_since=self._round, next_due=soon)
         self._widen_all(self.dim or 1, dim)
 
     def _widen_all(self, dim: int, context_dim: int) -> None:
@@ -621,7 +621,7 @@ class LatentUcb(Policy):
             (0, 0) if epoch is None else (epoch.features.n_features, epoch.features.n_item_columns)
         )
         summary = self._history.summary
-        if summary is not None and (summary.rows.shape[1], *summary.items.sums.shape[1:]) != (
+        if summary is not None and (summary.root.shape[1], *summary.items.sums.shape[1:]) != (
             sizes[0] + 1,
             sizes[1],
             sum(sizes) + 1,

@@ -7,7 +7,7 @@ rewards of item i, and its coefficients δ_i integrated out (`items`),
 
     V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i,   θ̄ ~ N(V⁻¹(Σφr − Σ_i B_i'A_i⁻¹s_i), V⁻¹),
 
-and the reward of an arm of item i has the mean φ̃'E[θ̄] + c'A_i⁻¹s_i and the variance
+and the expected reward of an arm of item i has the mean φ̃'E[θ̄] + c'A_i⁻¹s_i and the variance
 φ̃'V⁻¹φ̃ + c'A_i⁻¹c, the second part given θ̄, where φ̃ = φ − B_i'A_i⁻¹c. `ridge` is the posterior of θ̄.
 """
 
@@ -20,48 +20,23 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from halfseen.factors.rows import Keys, item_keys
+from halfseen.latent.drift import FIXED, Drift
 from halfseen.latent.evidence import (
-    ITEM,
     LOWEST,
     Evidence,
     Groups,
     Scales,
     SufficientStatistics,
-    group_of,
     reduced_design,
     safe_cholesky,
 )
-from halfseen.latent.features import (
-    BY_ITEM,
-    CONTEXT_GROUPS,
-    CROSSED,
-    FILLED,
-    LATENT,
-    MASK,
-    Features,
-    column_indices,
-)
+from halfseen.latent.features import Features, column_indices
+from halfseen.latent.groups import CENTRES, ITEM, group_of
 from halfseen.latent.history import Observations, Summary
 from halfseen.latent.items import ItemPosterior, Items
-from halfseen.latent.level import FIXED, Drift
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import FloatArray, Slate
-
-CENTRES: Mapping[str, float] = {
-    LATENT: 0.0,
-    FILLED: 0.0,
-    MASK: -1.0,
-    ITEM: 0.0,
-    CONTEXT_GROUPS[LATENT]: -1.0,
-    CONTEXT_GROUPS[FILLED]: -1.0,
-    CONTEXT_GROUPS[MASK]: -2.0,
-    CROSSED: -1.0,
-    BY_ITEM[LATENT]: 0.0,
-    BY_ITEM[FILLED]: 0.0,
-    BY_ITEM[MASK]: -1.0,
-}
-"""Centre of the prior of each group's log τ."""
 
 NEGLIGIBLE = -4.0
 """A group whose log τ is not above this is left out: it moves rewards by 2 % of their noise."""
@@ -176,7 +151,7 @@ class RewardModel:
 
         Features that came later count if an arm shows more than a 0 there.
         """
-        dim = self.features.option.model.dim
+        dim = self.features.arm.model.dim
         if table.shape[1] == dim:
             return item_keys(table, items)
         later = np.nan_to_num(table[:, dim:]).any(axis=1)
@@ -245,7 +220,7 @@ class RewardModel:
         if self.features.n_item_columns:
             keys, numbers = np.unique(self.keys(rows.arms, rows.items), return_inverse=True)
             estimates += (c * self.items.coefficients(keys, theta)[numbers]).sum(axis=1)
-        rest = rows.rewards + rows.levels - (self.shift - self.drift.level)
+        rest = rows.rewards + rows.drifts - (self.shift - self.drift.level)
         return np.asarray(rest - self.scales.noise_scale * estimates)
 
     def learn(
@@ -255,12 +230,12 @@ class RewardModel:
         item: int,
         reward: float,
         *,
-        in_order: bool = True,
+        moves_level: bool = True,
     ) -> float:
         """Add the reward of an arm (dim,) with its context (context_dim,) and item id.
 
         Returns the square of its residual, in units of its predictive variance. While other rewards
-        are pending (`in_order` is False), the level stays: clicks come early, and zeros late.
+        are pending (`moves_level` is False), the level stays: clicks come early, and zeros late.
         """
         (phi,), (c,) = self.features.design(arm[None], context[None])
         target = (reward - self.shift) / self.scales.noise_scale
@@ -270,7 +245,7 @@ class RewardModel:
             phi, target = self.items.update(key, c, phi, target)
         (estimate,), (width,) = self.ridge.predict(phi[None])
         residual = target - float(estimate)
-        if in_order:
+        if moves_level:
             drift = self.drift.after(self.scales.noise_scale * residual)
             self.shift += drift.level - self.drift.level
             self.drift = drift
@@ -284,7 +259,7 @@ def _mean(rows: Observations, summary: Summary | None) -> float:
     if summary is None:
         return own
     n = float(rows.counts.sum()) + summary.n_rewards
-    return own + float(summary.rows[:, 0] @ summary.targets(own)) / n
+    return own + float(summary.root[:, 0] @ summary.targets(own)) / n
 
 
 def _statistics(
@@ -313,18 +288,18 @@ def _regression(
     indices = column_indices(unscaled.columns, features.columns)
     item_indices = column_indices(unscaled.item_columns, features.item_columns)
     some = statistics.select(np.append(0, indices), item_indices)
-    scales, item_scales = features.scales, features.item_scales
-    marginal = some.items_integrated_out(item_scales)
+    taus, item_taus = features.taus, features.item_taus
+    marginal = some.items_integrated_out(item_taus)
     products = marginal.products
-    precision = scales[:, None] * products[:-1, :-1] * scales
-    precision.ravel()[:: len(scales) + 1] += 1.0
+    precision = taus[:, None] * products[:-1, :-1] * taus
+    precision.ravel()[:: len(taus) + 1] += 1.0
     root = np.ascontiguousarray(safe_cholesky(precision[None])[1][0].T)
-    white = solve_triangular(root, scales * products[:-1, -1], trans=1, check_finite=False)
+    white = solve_triangular(root, taus * products[:-1, -1], trans=1, check_finite=False)
     ridge = Ridge(features.n_features, ridge=1.0)
     log_det = 2.0 * float(np.log(root.diagonal()).sum())
     ridge.set_root(root, white, log_det, int(statistics.n_rewards))
-    sums = item_scales[:, None] * some.items.sums[:, :, some.items.n_columns :]
-    sums[:, :, :-1] *= scales
+    sums = item_taus[:, None] * some.items.sums[:, :, some.items.n_columns :]
+    sums[:, :, :-1] *= taus
     return ridge, Items.of(some.items.keys, ItemPosterior(marginal.covariances, sums))
 
 

@@ -9,12 +9,13 @@ from halfseen import checks, state
 from halfseen.errors import ArchiveError
 from halfseen.factors.model import factors_field
 from halfseen.factors.rows import NO_ITEM, Keys
+from halfseen.latent.drift import DRIFT
 from halfseen.latent.epoch import Epoch, LatentRecord, RowModel
 from halfseen.latent.evidence import HIGHEST, LOWEST, Scales
-from halfseen.latent.features import ROW_GROUPS, Crossing, Features, joint_features
+from halfseen.latent.features import Crossing, Features, joint_features
+from halfseen.latent.groups import ROW_GROUPS
 from halfseen.latent.history import History, Observations, Summary
 from halfseen.latent.items import ItemPosterior, Items, ItemStatistics
-from halfseen.latent.level import DRIFT
 from halfseen.latent.plausible import limits_field
 from halfseen.latent.reward_model import RewardModel
 from halfseen.linear.ridge import Ridge
@@ -84,13 +85,13 @@ _ROWS = Value(
     items=Array(("n",), np.int64, low=NO_ITEM, high=LARGEST_ITEM),
     rewards=Array(("n",), low=-_LARGEST_MEAN, high=_LARGEST_MEAN),
     counts=Array(("n",), low=1.0, high=checks.LARGEST_HORIZON),
-    levels=Array(("n",), low=-LARGEST, high=LARGEST),
+    drifts=Array(("n",), low=-LARGEST, high=LARGEST),
 )
 
 
 _SUMMARY = Value(
     Summary,
-    rows=Array((None, None), low=-LARGEST_POINT, high=LARGEST_POINT),
+    root=Array((None, None), low=-LARGEST_POINT, high=LARGEST_POINT),
     shift=Real(-LARGEST, LARGEST),
     n_rewards=Real(0.0, checks.LARGEST_HORIZON, low_open=True),
     items=ITEM_STATISTICS,
@@ -182,7 +183,7 @@ _ROW_MODEL = Value(
     RowModel,
     factors=factors_field("known"),
     shares=Array(("known",), low=0.0, high=1.0 + 1e-9),
-    n_arms=Whole(),
+    n_rows=Whole(),
     n_ranked=Whole(),
     ranked_round=Whole(),
     n_items=Whole(),
@@ -201,7 +202,7 @@ class EpochField:
             "record": RECORD.dump(value.record),
             "arms": _ROW_MODEL.dump(value.arms),
             "context": _ROW_MODEL.dump(value.context),
-            "groups": [list(features.option.columns), list(features.context.columns)],
+            "groups": [list(features.arm.columns), list(features.context.columns)],
             "crossing": [list(each) for each in features.crossing],
             "by_item": bool(features.item_columns),
             "reward_model": Maybe(RewardModelField(features)).dump(value.reward_model),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen import Agent, LatentUcb, load
-from halfseen.latent.level import Drift, Path, Surprise, moving_level
+from halfseen.latent.drift import Drift, Path, Surprise, moving_level
 
 
 def played(policy, n_rounds, *, level=lambda time: 0.0, flips=False):

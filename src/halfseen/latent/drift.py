@@ -9,8 +9,9 @@ With a constant and σ eliminated, the evidence chooses v, how far the level mov
 in units of the noise. σ is at least the deviation inside of blocks, and more if it must be: rewards
 of one visitor may have residuals that are alike.
 Unless the evidence clearly prefers a moving level, nothing changes. Otherwise
-the smoothed level is subtracted from rewards, and the level goes on with each reward, by the gain
-of a steady Kalman filter:  level + gain·residual,  gain = (√(q² + 4q) − q)/2,  q = v²/n_rewards.
+the smoothed level is subtracted from rewards, and the level goes on with each reward while no other
+is pending, by the gain of a steady Kalman filter:  level + gain·residual,
+gain = (√(q² + 4q) − q)/2,  q = v²/n_rewards.  With items, residuals are divided by their deviation.
 """
 
 import math
@@ -122,7 +123,8 @@ class Surprise(NamedTuple):
     n : int
         Rewards so far.
     lately, usual, fourth : float
-        Means of squares, lately and usually, and of their squares; in units of the noise.
+        Means of squares, lately and usually, and of their squares; in units of the predictive
+        variance.
     """
 
     n: int = 0
