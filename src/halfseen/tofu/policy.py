@@ -261,7 +261,10 @@ class TofuPov(TofuParams):
     @property
     def _first_playing(self) -> int | None:
         """Index of the first epoch with a rank above 0."""
-        return next((record.epoch for record in self.epoch_log if record.rank > 0), None)
+        for record in self._log:
+            if record.rank > 0:
+                return record.epoch
+        return None if self._playing is None else self._playing.record.epoch
 
     @property
     def _latest_epoch(self) -> int:
