@@ -80,6 +80,16 @@ def test_lapack_helps_out_when_lanczos_does_not_converge(monkeypatch):
     np.testing.assert_allclose(top_eigenpairs(matrix, 3)[0], expected[:3], rtol=1e-10)
 
 
+def test_entries_of_very_different_magnitudes_give_finite_eigenvectors():
+    """LAPACK's selected eigenvectors of such a matrix can be NaN."""
+    matrix = np.diag([1.5e93, 3.5e25, 2.4e134, 1.2e183, 4.8e189, 1.6e104, 1.2e166, 5.9e138])
+    for i, j, entry in [(1, 4, 3.4e31), (1, 7, -3.1e-46), (3, 7, 3.2e144), (4, 6, 9.8e48)]:
+        matrix[i, j] = matrix[j, i] = entry
+    values, vectors = top_eigenpairs(matrix, 2)
+    np.testing.assert_allclose(values, [4.8e189, 1.2e183])
+    np.testing.assert_allclose(vectors, np.eye(8)[:, [4, 3]], atol=1e-9)
+
+
 @pytest.mark.parametrize("dim", [3, 30, 300])
 def test_a_zero_matrix_has_zero_eigenvalues_and_an_orthonormal_basis(dim):
     values, vectors = top_eigenpairs(np.zeros((dim, dim)), 3)

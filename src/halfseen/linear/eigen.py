@@ -90,10 +90,12 @@ def _lapack(matrix: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
     dim = matrix.shape[0]
     # LAPACK directly, not scipy's eigh: the same routine in half the time at dim 30.
     values, vectors, found, _, info = dsyevr(matrix, range="I", il=dim - count + 1, iu=dim)
-    if info != 0 or found != count:  # bisection failed: compute all by another method
+    vectors = vectors[:, :count]
+    # Bisection failed, or entries differ by hundreds of magnitudes: compute all by another method.
+    if info != 0 or found != count or not np.isfinite(vectors).all():
         values, vectors = np.linalg.eigh(matrix)
         return values[-count:], vectors[:, -count:]
-    return values[:count], vectors[:, :count]
+    return values[:count], vectors
 
 
 def _lanczos(
