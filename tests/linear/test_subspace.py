@@ -81,12 +81,20 @@ def test_lapack_helps_out_when_lanczos_does_not_converge(monkeypatch):
 
 
 def test_entries_of_very_different_magnitudes_give_finite_eigenvectors():
-    """LAPACK's selected eigenvectors of such a matrix can be NaN."""
-    matrix = np.diag([1.5e93, 3.5e25, 2.4e134, 1.2e183, 4.8e189, 1.6e104, 1.2e166, 5.9e138])
-    for i, j, entry in [(1, 4, 3.4e31), (1, 7, -3.1e-46), (3, 7, 3.2e144), (4, 6, 9.8e48)]:
-        matrix[i, j] = matrix[j, i] = entry
+    """LAPACK's selected eigenvectors of this matrix are NaN."""
+    diagonal = [
+        1.542967954842058e93, 3.452884077233856e25, 2.403412336787385e134, 1.2307990630072973e183,
+        4.804303007661584e189, 1.5962403866878812e104, 1.1822057817030701e166,
+        5.8898391474258535e138,
+    ]  # fmt: skip
+    matrix = np.diag(diagonal)
+    matrix[1, 4] = matrix[4, 1] = 3.3964876669472674e31
+    matrix[1, 7] = matrix[7, 1] = -3.1263357565695082e-46
+    matrix[3, 7] = matrix[7, 3] = 3.237409226168414e144
+    matrix[4, 5] = matrix[5, 4] = -1.7342220627825004e-09
+    matrix[4, 6] = matrix[6, 4] = 9.789464675730337e48
     values, vectors = top_eigenpairs(matrix, 2)
-    np.testing.assert_allclose(values, [4.8e189, 1.2e183])
+    np.testing.assert_allclose(values, [diagonal[4], diagonal[3]], rtol=1e-6)
     np.testing.assert_allclose(vectors, np.eye(8)[:, [4, 3]], atol=1e-9)
 
 
