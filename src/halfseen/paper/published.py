@@ -75,11 +75,6 @@ class SeedComparison(NamedTuple):
     missing: list[Key]
 
     @property
-    def worst(self) -> tuple[Key, float] | None:
-        """The exact cell that deviates most."""
-        return max(self.deviations.items(), key=lambda pair: pair[1], default=None)
-
-    @property
     def differing(self) -> list[Key]:
         """Exact cells that deviate by more than the tolerance."""
         # Written so that NaN counts as differing.
