@@ -170,7 +170,7 @@ def test_verify_agrees_on_a_small_part_and_leaves_other_tables_alone(here):
     result = call("verify", *SMALL_PART)
     assert result.exit_code == 0, result.output
     assert result.output.count(" rounding ") == 10  # two methods at five probabilities
-    assert "synthetic agrees with what is published" in result.output
+    assert "synthetic agrees with the published results" in result.output
     assert [file.name for file in (here / "results" / "synthetic").iterdir()] == ["cells.jsonl"]
 
 
@@ -197,7 +197,7 @@ def test_verify_tells_a_published_cell_without_a_result(here, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["masks"], "nothing is published for 'masks': neither"),
+        (["masks"], "no results are published for 'masks'"),
         (["synthetic", "--methods", "impute-mean"], "methods must be among the published"),
     ],
 )

@@ -9,7 +9,9 @@ from halfseen.worlds.base import _KINDS
 
 def test_the_name_of_a_policy_of_halfseen_is_taken():
     own = type("Uniform", (Uniform,), {"__module__": "mine"})
-    with pytest.raises(InvalidSettingError, match="has a Uniform of the name 'Uniform'"):
+    with pytest.raises(
+        InvalidSettingError, match="the name 'Uniform' belongs to halfseen's Uniform"
+    ):
         register_policy(own)
     assert _CLASSES["Uniform"] is Uniform
 
@@ -34,7 +36,9 @@ def test_the_name_of_a_world_of_halfseen_is_taken():
     class OwnWorld(LowRankWorld):
         pass
 
-    with pytest.raises(InvalidSettingError, match="has a LowRankWorld of the name 'low-rank'"):
+    with pytest.raises(
+        InvalidSettingError, match="the name 'low-rank' belongs to halfseen's LowRankWorld"
+    ):
         register_world("low-rank")(OwnWorld)
     assert _KINDS["low-rank"] is LowRankWorld
 

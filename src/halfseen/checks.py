@@ -190,7 +190,7 @@ def unused_name(name: str, new: type, known: Mapping[str, type]) -> None:
     old = known.get(name)
     if old is not None and _is_ours(old) and not _is_ours(new):
         raise InvalidSettingError(
-            f"halfseen has a {old.__name__} of the name {name!r}: choose another"
+            f"the name {name!r} belongs to halfseen's {old.__name__}: choose another"
         )
 
 

@@ -26,12 +26,12 @@ _MOST_SEEDS = 1_000_000
 
 _EXAMPLES = (
     "halfseen serve shop.db --id sku: a web service with a dashboard",
-    "halfseen inspect offers.csv --reward paid: what is in a table",
-    "halfseen evaluate log.parquet --context hour --always hat,coat: what a log says of policies",
-    "halfseen compare offers.csv --methods latent-ucb,zf-oful,uniform: policies on your own table",
+    "halfseen inspect offers.csv --reward paid: rank, missingness, what is worth measuring",
+    "halfseen evaluate log.parquet --context hour: what policies would have earned on a log",
+    "halfseen compare offers.csv --methods latent-ucb,uniform: compare policies on your table",
     "halfseen reproduce synthetic: the paper's main study",
     "halfseen reproduce all --scale smoke: every study, in minutes",
-    "halfseen verify synthetic: our regrets against the published ones",
+    "halfseen verify synthetic: compare our regrets with the published ones",
 )
 
 app = typer.Typer(
@@ -41,9 +41,7 @@ app = typer.Typer(
     add_completion=False,
 )
 
-Scale = Annotated[
-    str, typer.Option(help="paper: full size. smoke: shows in seconds that everything works.")
-]
+Scale = Annotated[str, typer.Option(help="paper: full size. smoke: a test that takes seconds.")]
 Seeds = Annotated[
     str | None, typer.Option(help="Seeds instead of the study's own: 100:120 or 3,5,7.")
 ]
@@ -67,7 +65,7 @@ Import = Annotated[
         help="A Python file or module with your own policies and worlds; may be repeated.",
     ),
 ]
-Folder = Annotated[Path, typer.Argument(help="Holds the folders of studies.")]
+Folder = Annotated[Path, typer.Argument(help="Folder with the results of studies.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -134,7 +132,9 @@ def compare(
     methods: Annotated[str, typer.Option(help="Policies to compare.")] = (
         "latent-ucb,ra-tofu-fh,zf-oful,impute-mean,uniform"
     ),
-    rank: Annotated[int | None, typer.Option(min=1, help="For methods that are given one.")] = None,
+    rank: Annotated[
+        int | None, typer.Option(min=1, help="Rank, for methods that need one.")
+    ] = None,
     noise: Annotated[
         float | None, typer.Option(min=0.0, help="Standard deviation of rewards around the means.")
     ] = None,
@@ -142,7 +142,8 @@ def compare(
     reward: Annotated[str, typer.Option(help="The column of rewards.")] = "reward",
     mean: Annotated[str, typer.Option(help="Or the column of mean rewards.")] = "mean",
     context: Annotated[
-        str | None, typer.Option(help="Columns about the round, not its options: age,country.")
+        str | None,
+        typer.Option(help="Columns that describe the round, not an option: age,country."),
     ] = None,
     id_column: Annotated[str | None, typer.Option("--id", help="The column with item ids.")] = None,
     jobs: Jobs = None,
@@ -215,7 +216,8 @@ def evaluate(
     ] = "propensity",
     reward: Annotated[str, typer.Option(help="The column of rewards.")] = "reward",
     context: Annotated[
-        str | None, typer.Option(help="Columns about the decision, not its options: age,country.")
+        str | None,
+        typer.Option(help="Columns that describe the decision, not an option: age,country."),
     ] = None,
     offered: Annotated[
         str | None, typer.Option(help="The column with the list of offered items.")
@@ -287,7 +289,7 @@ def serve(
 
 @app.command()
 def page(folder: Folder = RESULTS) -> None:
-    """Write index.html over all studies in a folder, without running anything."""
+    """Write index.html, one page for all studies in a folder, without running anything."""
     console = Console()
     with _explained(console):
         _write_page(folder, console)
@@ -313,17 +315,17 @@ def claims(
 
 @app.command()
 def verify(
-    name: Annotated[str, typer.Argument(help="A study with published figures.")],
+    name: Annotated[str, typer.Argument(help="A study with published results.")],
     seeds: Seeds = None,
     p: Probs = None,
     methods: Methods = None,
     jobs: Jobs = None,
     out: Out = None,
 ) -> None:
-    """Compare a study with the published figures; exit with 1 if one differs.
+    """Compare a study with the published results; exit with 1 if they differ.
 
-    Figures per seed are compared cell by cell. Where only means over seeds are published, the
-    excess of methods over the irreducible regret and the ranks they choose are.
+    Regrets per seed are compared cell by cell. Where only means over seeds are published, the
+    regret in excess of the irreducible part and the chosen ranks are compared.
     """
     console = Console()
     with _explained(console):
@@ -337,13 +339,13 @@ def verify(
         means = published.published_summary(name)
         if not cells and not means:
             raise StudyError(
-                f"nothing is published for {name!r}: neither regrets per seed nor means"
+                f"no results are published for {name!r}, neither per seed nor as means"
             )
         if not cells:  # means over other seeds cannot be compared
             listed = f"0:{max(mean.n for mean in means)}"
             if seeds not in (None, listed):
                 raise StudyError(
-                    f"--seeds must be left out: published are means over {listed}, got {seeds}"
+                    f"--seeds must be left out: only means over {listed} are published, got {seeds}"
                 )
             seeds = listed
         known = {key.method for key in cells} | {mean.method for mean in means}
@@ -371,7 +373,7 @@ def verify(
         console.print(Markdown(render(PUBLISHED, report=shown)))
         for each in dict.fromkeys((each.method, each.p) for each in comparison.missing):
             console.print(f"[red]no result[/]: {each[0]}, p = {each[1]:g}", highlight=False)
-        verdict = "agrees with what is published" if comparison.agrees else "DIFFERS"
+        verdict = "agrees with the published results" if comparison.agrees else "DIFFERS"
         if cells and not any(group.telling for group in shown.published):
             verdict = f"has too few seeds: at least {published.FEWEST_SEEDS} are needed"
         console.print(f"[bold]{name} {verdict}[/]")
@@ -379,7 +381,7 @@ def verify(
         raise typer.Exit(1)
 
 
-# What people type
+# Parsing options
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -398,7 +400,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         seeds = ()
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
         raise StudyError(
-            "seeds must be different integers from 0 on, at most a million, such as 0:20 or 3,5, "
+            "seeds must be at most a million distinct non-negative integers, such as 0:20 or 3,5, "
             f"got {text!r}"
         )
     return seeds

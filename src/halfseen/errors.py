@@ -8,14 +8,14 @@
     │   ├── InvalidSlateError                  offered options
     │   │   └── InvalidTableError              a table; the message names the column or the row
     │   ├── InvalidRewardError                 a reward
-    │   ├── ReusedIdError                      the id of a decision about another request
-    │   └── StudyError                         a study's description
+    │   ├── ReusedIdError                      the id of an earlier, different request
+    │   └── StudyError                         the description of a study
     ├── UnknownDecisionError (also LookupError)  foreign, already learned, or expired
     │   ├── AlreadyRewardedError               an agent has learned its reward
-    │   └── ForgottenDecisionError             an agent no longer waits for its reward
+    │   └── ForgottenDecisionError             dropped: too many others were pending
     ├── Unidentifiable                         seen entries do not determine an arm
     ├── HorizonReachedError                    all rounds of the horizon are played
-    ├── ArchiveError                           a saved policy that cannot be read
+    ├── ArchiveError                           a saved policy or agent that cannot be read
     ├── StorageError                           a database that cannot be read or written
     ├── StoreError                             stored results that cannot be read
     └── MissingExtraError                      an optional library is not installed
@@ -115,7 +115,7 @@ class InvalidRewardError(InvalidInputError):
 
 
 class ReusedIdError(InvalidInputError):
-    """The id was used for a decision about another request.
+    """The id belongs to an earlier decision with a different request.
 
     Examples
     --------
@@ -176,8 +176,8 @@ class ForgottenDecisionError(UnknownDecisionError):
     >>> try:
     ...     agent.learn(first, 1.0)
     ... except ForgottenDecisionError:
-    ...     print("only one decision may wait here")
-    only one decision may wait here
+    ...     print("only one decision can be pending here")
+    only one decision can be pending here
     """
 
 
@@ -213,7 +213,7 @@ class HorizonReachedError(HalfseenError):
 
 
 class ArchiveError(HalfseenError):
-    """A saved policy is damaged, truncated, not a policy, or from a newer version.
+    """A saved policy or agent is damaged, or from a newer version, or the file is something else.
 
     Examples
     --------
@@ -227,7 +227,7 @@ class ArchiveError(HalfseenError):
 
 
 class StorageError(HalfseenError):
-    """A database is damaged, something else, in the way of another process, or out of reach.
+    """A database cannot be used: it is damaged, locked, unreachable, or not halfseen's.
 
     The agent is as it was before the call. If the cause goes away, the next call succeeds.
 

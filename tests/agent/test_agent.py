@@ -346,8 +346,8 @@ def test_equal_rewards_and_what_only_grows_are_warned_of_once(caplog):
         if agent.health()["decisions"] % 8 == 0:
             agent.learn(decision, 1.0)
     equal, grows = agent.health()["warnings"]
-    assert "rewards were all 1 while" in equal
-    assert "pending decisions only become more, 884 now" in grows
+    assert "rewards were all 1, and" in equal
+    assert "the number of pending decisions keeps growing, 884 now" in grows
     assert "expire_after" in equal
     assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
 

@@ -86,7 +86,7 @@ def test_the_column_that_can_change_the_choice_most_is_named_and_costs_count():
     assert gap == pytest.approx(0.5, abs=0.25)
     expected = 2.0 * norm.pdf(gap / 2.0) - gap * norm.sf(gap / 2.0)
     assert best.gain == pytest.approx(expected, rel=0.1)
-    assert "a is worth measuring, above all of 1" in str(explanation)
+    assert "a is worth measuring, most of all for 1" in str(explanation)
     dear = agent.explain(options, costs={"a": 1.0})
     assert dear.best_measurement.column == "b"
     assert [each.cost for each in dear.measurements] == [0.0, 1.0]

@@ -190,7 +190,7 @@ class TestVerify:
         assert study.seeds == (0, 1, 2, 3, 4)
         assert sorted(study.methods) == ["ra-tofu-fh", "ra-tofu-fh-published", "zf-oful"]
         assert study.observe_probs == [0.2]
-        assert "mnist agrees with what is published" in result.output
+        assert "mnist agrees with the published results" in result.output
 
     def test_a_method_is_run_at_its_published_threshold_too_when_it_is_asked_for(self, call):
         _, (study,) = call("--methods", "ra-tofu-fh")
@@ -210,5 +210,7 @@ class TestVerify:
     def test_other_seeds_cannot_be_compared(self, call):
         result, _ = call("--seeds", "0:3")
         assert result.exit_code == 2
-        assert "--seeds must be left out: published are means over 0:5, got 0:3" in result.output
+        assert (
+            "--seeds must be left out: only means over 0:5 are published, got 0:3" in result.output
+        )
         assert call("--seeds", "0:5")[0].exit_code == 0

@@ -38,7 +38,7 @@ def test_running_out_of_memory_is_one_sentence(here, monkeypatch):
 
 def test_more_seeds_than_memory_holds_are_refused(here):
     told = refused("reproduce", "synthetic", "--seeds", "0:99999999999")
-    assert "seeds must be different integers from 0 on, at most a million" in told
+    assert "seeds must be at most a million distinct non-negative integers" in told
 
 
 RUN = ("reproduce", "synthetic", "--scale", "smoke", "--methods", "uniform", "--jobs", "1")

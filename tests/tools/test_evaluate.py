@@ -245,7 +245,7 @@ def test_thin_overlap_is_said_and_nothing_is_claimed_without_any():
     log = logged(300, lambda context: np.array([0.96, 0.03, 0.01]), seed=2)
     log = log[log["item"] != "sock"].assign(offered=[list(ITEMS)] * (log["item"] != "sock").sum())
     result = evaluate(log, ["coat", "sock"], offered="offered", model=Known(), **XY)
-    assert sum("too thin to say anything" in note for note in result.notes) == 2
+    assert sum("too thin to evaluate" in note for note in result.notes) == 2
     assert np.isnan(values(result, "sock")["doubly robust"])
     _, _, coat, sock, *_ = map(str.split, str(result).splitlines())
     assert (coat[2], sock[1:3]) == ("–", ["–", "–"])
@@ -257,7 +257,7 @@ def test_thin_overlap_is_said_and_nothing_is_claimed_without_any():
 def test_wrong_propensities_are_found(factor, alarm):
     log = logged(2000, LOGGING["skewed"])
     result = evaluate(log.assign(propensity=factor * log["propensity"]), ["uniform"], model=Known())
-    assert any("Propensities do not add up" in note for note in result.notes) == alarm
+    assert any("Propensities look wrong" in note for note in result.notes) == alarm
     log_row, row = result.shown
     assert log_row["warning"] is None
     assert row["warning"] == ("propensities wrong" if alarm else None)

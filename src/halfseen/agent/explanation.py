@@ -278,7 +278,7 @@ class Explanation:
         best = self.best_measurement
         if best is not None:
             cost = f", cost {best.cost:.4g}" if best.cost else ""
-            where = "in the context" if best.item is None else f"above all of {best.item}"
+            where = "in the context" if best.item is None else f"most of all for {best.item}"
             lines.append(
                 f"{best.column} is worth measuring, {where}: expected gain {best.gain:.4g}{cost}"
             )
@@ -302,11 +302,12 @@ class Explanation:
         return axes
 
     def largest(self) -> list[tuple[str, float]]:
-        """Return the eight largest parts with their names, and the sum of the others."""
+        """Return the largest parts with their names, and the sum of at least two others."""
         parts = sorted(self.parts.named(), key=lambda part: -abs(part[1]))
         least = _ROUNDING * max((abs(part[1]) for part in parts), default=0.0)
         parts = [part for part in parts if abs(part[1]) > least]
-        shown, others = parts[:_MOST_SHOWN], parts[_MOST_SHOWN:]
+        n_shown = _MOST_SHOWN + (len(parts) == _MOST_SHOWN + 1)
+        shown, others = parts[:n_shown], parts[n_shown:]
         if others:
             shown.append((f"{len(others)} others", sum(value for _, value in others)))
         return shown

@@ -1,4 +1,4 @@
-"""What an agent knows about its traffic: means, shares seen, lift, and what looks wrong."""
+"""What an agent knows about its traffic: means, shares seen, lift, and warnings."""
 
 import math
 from collections.abc import Sequence
@@ -153,13 +153,13 @@ LIFT = Value(Lift, sums=Array((9,)))
 """How a lift is saved."""
 
 N_EQUAL = 100
-"""So many equal rewards in a row are strange while decisions wait."""
+"""This many equal rewards in a row are suspicious while decisions are pending."""
 
 _MARKS, _EVERY = 10, 100
 
 
 class Signs(NamedTuple):
-    """What would show that rewards do not come as they should.
+    """Evidence that rewards are not reported as they should be.
 
     Attributes
     ----------
@@ -191,14 +191,14 @@ class Signs(NamedTuple):
         found = []
         if self.n_equal >= N_EQUAL and n_waiting:
             found.append(
-                f"the last {self.n_equal} rewards were all {self.reward:g} while {n_waiting} "
-                "decisions are pending: if no answer means 0, set expire_after"
+                f"the last {self.n_equal} rewards were all {self.reward:g}, and {n_waiting} "
+                "decisions are pending: if no response means a reward of 0, set expire_after"
             )
         grows = all(one < two for one, two in zip(self.marks, self.marks[1:], strict=False))
         if len(self.marks) == _MARKS and grows:
             found.append(
-                f"pending decisions only become more, {n_waiting} now: report rewards, or set "
-                "expire_after"
+                f"the number of pending decisions keeps growing, {n_waiting} now: report rewards, "
+                "or set expire_after"
             )
         return found
 

@@ -261,8 +261,8 @@ class LatentUcb(Policy):
         if not self._surprise.is_large:
             return ()
         return (
-            f"squared errors of estimates are {self._surprise.ratio:.1f} times the usual ones: if "
-            "what pays has changed, use LatentUcb(half_life=…), by which old rewards count less",
+            f"squared errors of estimates are {self._surprise.ratio:.1f} times as large as usual: "
+            "if tastes have changed, use LatentUcb(half_life=…) to give old rewards less weight",
         )
 
     # Choosing

@@ -41,7 +41,7 @@ LEVEL = 0.95
 """Of intervals."""
 
 THIN = 50.0
-"""With fewer effective decisions than this, overlap is too thin to say anything."""
+"""With fewer effective decisions than this, overlap is too thin for an estimate."""
 
 FEWEST = 10
 """Smallest number of decisions in a log."""
@@ -100,7 +100,13 @@ class Evaluation:
             if row["high"] > row["low"] and row["warning"] is None
         ]
         digits = max(0, 1 - math.floor(math.log10(min(widths, default=1.0))))
-        head = ["policy", "earns", f"{100 * LEVEL:g} % interval", "effective decisions", "by"]
+        head = [
+            "policy",
+            "earns",
+            f"{100 * LEVEL:g} % interval",
+            "effective decisions",
+            "estimator",
+        ]
         cells = [head]
         for row in rows:
             value, low, high = (f"{row[name]:.{digits}f}" for name in ("value", "low", "high"))
@@ -208,7 +214,7 @@ def evaluate(
     ...     "reward": (random.random(1000) < np.where(item == "hat", 0.1, 0.3)).astype(float),
     ... }
     >>> print(evaluate(log, ["uniform", "coat"]))
-    policy   earns  95 % interval  effective decisions  by
+    policy   earns  95 % interval  effective decisions  estimator
     log      0.173  0.149 … 0.197  1,000                as logged
     uniform  0.241  0.204 … 0.278  640                  doubly robust
     coat     0.359  0.291 … 0.426  212                  doubly robust
@@ -329,8 +335,8 @@ class _Book:
         if effective < THIN and LOGGED not in estimators:
             warning = "thin overlap"
             self.notes.append(
-                f"Overlap is too thin to say anything about {name!r}: it has {effective:.0f} "
-                f"effective decisions, and at least {THIN:.0f} are needed."
+                f"Overlap is too thin to evaluate {name!r}: it has {effective:.0f} effective "
+                f"decisions, and at least {THIN:.0f} are needed."
             )
         known = {key: each for key, each in estimators.items() if effective or key == DIRECT}
         found = intervals(known, LEVEL, self.seed) if n else {}
@@ -348,14 +354,14 @@ class _Book:
                 if row["policy"] == name and row["estimator"] != LOGGED:
                     row["warning"] = "propensities wrong"
             self.notes.append(
-                f"Propensities do not add up: the mean weight of {name!r} is {mean:.3f} "
+                f"Propensities look wrong: the mean weight of {name!r} is {mean:.3f} "
                 f"({low:.3f} … {high:.3f}) and should be 1. The logged probabilities or the "
                 "offered options are wrong, or some options are never chosen."
             )
         if terms.as_logged.any():
             self.notes.append(
-                f"{name!r} is not offered in {terms.as_logged.mean():.0%} of the decisions: there "
-                "it earns what was logged."
+                f"{name!r} is not offered in {terms.as_logged.mean():.0%} of the decisions; there "
+                "the logged choice stands."
             )
         if first:
             self.notes.append(

@@ -119,7 +119,7 @@ class Inspection:
         from rich.markup import escape
         from rich.table import Table
 
-        table = Table("column", "taken for", box=None)
+        table = Table("column", "type", box=None)
         for head in ("seen", "inferred", "worth"):
             table.add_column(head, justify="right")
         for each in self.columns:
@@ -159,7 +159,7 @@ class Inspection:
 
 
 def percent(share: float | None) -> str:
-    """Return a share for people.
+    """Return a share as a percentage.
 
     >>> percent(0.314), percent(0.0004), percent(None)
     ('31 %', '< 1 %', '–')
@@ -199,9 +199,9 @@ def inspect(
     >>> found.rank
     2
     >>> print(found.findings["Missing completely at random?"])
-    No sign against it: no column is missing more often where another one is high or low. This \
-test raises a false alarm for 1 % of tables. No table can show whether entries are missing because \
-of their own values.
+    Possibly: no column is missing more often where another one is high or low. The test has a \
+false alarm rate of 1 % per table, and cannot detect entries that are missing because of their own \
+values.
     """
     return Inspector(table, reward, costs, progress=progress).inspection()
 
@@ -221,13 +221,13 @@ class Inspector:
         self.costs = costs or {}
         if self.n_rows < FEWEST_ROWS:
             raise InvalidTableError(
-                f"a table must have at least {FEWEST_ROWS} rows to say anything, got {self.n_rows}"
+                f"a table must have at least {FEWEST_ROWS} rows, got {self.n_rows}"
             )
         reward = None if reward is None else str(reward)
         for name in (*self.costs, *([reward] if reward else [])):
             if name not in sampled:
                 hint = checks.did_you_mean(name, sampled)
-                raise InvalidInputError(f"the table must have the column {name!r}, got none{hint}")
+                raise InvalidInputError(f"the table has no column {name!r}{hint}")
         for name, cost in self.costs.items():
             checks.real(f"the cost of {name!r}", cost, 0.0, low_open=True)
         read, self.kinds, self.shares = _read(sampled)
@@ -352,7 +352,7 @@ class Inspector:
         share = hides.T @ seen / np.maximum(counts, 1)
         spread = np.sqrt(share * (1.0 - share) * sizes * counts / np.maximum(counts - 1, 1))
         for column, features in enumerate(self.features):
-            spread[column, features] = 0.0  # a hole says nothing about what it hides
+            spread[column, features] = 0.0  # a missing entry does not reveal its own value
 
         def strengths(ranks: FloatArray) -> FloatArray:
             sums = hides.T @ ranks
@@ -425,7 +425,7 @@ class Inspector:
         n = len(self.table)
         hidden = percent(float(self.hidden.mean()))
         whole = percent(float((~self.hidden.any(axis=1)).mean()))
-        sampled = f", of which {n:,} at random were looked at" if n < self.n_rows else ""
+        sampled = f", of which a random sample of {n:,} was used" if n < self.n_rows else ""
         return (
             f"{self.n_rows:,} rows{sampled}. {hidden} of the entries of {len(self.names)} columns "
             f"are missing; {whole} of the rows are complete."
@@ -438,19 +438,19 @@ class Inspector:
         _, group = connected_components(np.corrcoef(self.hidden[:, some].T) >= _TOGETHER)
         groups = [[self.names[at] for at in some[group == label]] for label in np.unique(group)]
         listed = "; ".join(" and ".join(names) for names in groups if len(names) > 1)
-        return f"In the same rows: {listed}." if listed else "No two columns are missing together."
+        return f"Yes: {listed}." if listed else "No two columns are missing together."
 
     def _policy_text(self, error: float, depends: bool) -> str:
         if not self.hidden.any():
             return f"Nothing is missing: AmbientOful(dim={self.table.shape[1]}) is enough."
-        more = " Missingness carries information, and LatentUcb() uses it." if depends else ""
+        more = " Missingness is informative; LatentUcb() uses it." if depends else ""
         if error < _LOWER:
             return (
-                "Use LatentUcb(): it infers missing entries from the rest of the row, with an "
-                f"error {percent(1.0 - error)} below that of column means.{more}"
+                "Use LatentUcb(): it infers missing entries from the rest of the row, with "
+                f"{percent(1.0 - error)} less error than column means.{more}"
             )
         return (
-            "Missing entries cannot be inferred: LatentUcb() will do about as well as "
+            "Missing entries cannot be inferred, so LatentUcb() will do about as well as "
             f'Imputed(imputer="mean").{more}'
         )
 
@@ -477,7 +477,7 @@ def _read(
         if n_levels < 2:
             kind = "constant" if n_levels else "empty"
         elif isinstance(column, list) and n_levels > max(_MOST_LEVELS, len(seen) / 2):
-            kind = "left out: an id"
+            kind = "left out: looks like an id"
         elif not isinstance(column, list) and np.fmax.reduce(np.abs(column)) > LARGEST:
             kind = f"left out: must be at most {LARGEST:g} in size"
         else:
@@ -504,12 +504,12 @@ def _shuffled(ranks: FloatArray, seen: BoolArray, random: np.random.Generator) -
 
 def _rank_text(rank: int, error: float) -> str:
     if rank == 0 or error >= _LOWER:
-        return "No: the columns hardly predict each other, and filling with means is as good."
+        return "No: the columns hardly predict each other, so column means impute as well."
     degree = "Yes" if error < _CLEARLY_LOWER else "A little"
     numbers = "one factor describes" if rank == 1 else f"{rank} factors describe"
     return (
-        f"{degree}: {numbers} what the columns of a row have in common. Imputing from the "
-        f"rest of the row has an error {percent(1.0 - error)} below that of filling with means."
+        f"{degree}: {numbers} what the columns have in common. Imputing from the rest of the row "
+        f"has {percent(1.0 - error)} less error than column means."
     )
 
 
@@ -517,13 +517,12 @@ def _random_text(dependent: list[str], has_holes: bool) -> str:
     if not has_holes:
         return "Nothing is missing."
     ending = (
-        f" This test raises a false alarm for {percent(FALSE_ALARM)} of tables. No table can show "
-        "whether entries are missing because of their own values."
+        f" The test has a false alarm rate of {percent(FALSE_ALARM)} per table, and cannot detect "
+        "entries that are missing because of their own values."
     )
     if not dependent:
         return (
-            "No sign against it: no column is missing more often where another one is high or low."
-            + ending
+            "Possibly: no column is missing more often where another one is high or low." + ending
         )
     more = f" ({len(dependent) - 3} more)" if len(dependent) > 3 else ""
     return f"No: {'; '.join(dependent[:3])}{more}.{ending}"
@@ -532,20 +531,20 @@ def _random_text(dependent: list[str], has_holes: bool) -> str:
 def _worth_text(worth: dict[str, float]) -> str:
     ordered = sorted(worth, key=lambda name: -worth[name])
     if not ordered or worth[ordered[0]] < 0.01:
-        return "No missing entry would change the predicted reward by 1 % of its deviation."
+        return "No: a missing entry, once known, would hardly change the predicted reward."
     listed = ", ".join(f"{name} ({percent(worth[name])})" for name in ordered[:3])
     return (
-        f"Above all {listed}: how far the predicted reward moves when the entry is measured, as a "
-        "share of the reward's deviation, per unit of cost."
+        f"Most of all {listed}: the mean change of the predicted reward once a missing entry is "
+        "known, as a share of the reward's standard deviation, divided by the cost."
     )
 
 
 def _reward_text(explained: float | None) -> str:
     if explained is None:
-        return "Name the column of rewards (reward=…) to see what to expect."
+        return "Name the reward column (reward=…) to see how much of it the columns explain."
     if explained < 0.01:
         return (
-            "Expect little: the columns explain less than 1 % of the reward's variance, so only "
-            "item ids can help."
+            "The columns do not explain the reward (less than 1 % of its variance), so only item "
+            "ids can help."
         )
-    return f"Expect the columns to explain {percent(explained)} of the reward's variance."
+    return f"The columns explain {percent(explained)} of the reward's variance."

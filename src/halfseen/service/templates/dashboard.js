@@ -164,9 +164,9 @@ function tiles(health, reward) {
     [lift.lift === null ? "–" : (lift.lift > 0 ? "+" : "") + short(lift.lift), `lift over a uniform choice${interval ? `, 95 %: ${interval}` : ""}`],
     [short(reward.mean), `mean reward of ${reward.n.toLocaleString("en")} decisions`],
     [health.decisions.toLocaleString("en"), "decisions"],
-    [health.pending.toLocaleString("en"), health.pending ? `pending decisions, the oldest for ${duration(health.oldest_pending)}` : "pending decisions"],
-    [health.late.toLocaleString("en"), "rewards came too late"],
-    [bytes(health.storage_bytes ?? 0), `stored, ${health.behind} events behind`],
+    [health.pending.toLocaleString("en"), health.pending ? `pending decisions; the oldest is ${duration(health.oldest_pending)} old` : "pending decisions"],
+    [health.late.toLocaleString("en"), "late rewards"],
+    [bytes(health.storage_bytes ?? 0), `stored; ${health.behind} events behind`],
   ];
   at("tiles").replaceChildren(...shown.map(([value, text]) => made("li", {}, made("b", {}, value), made("span", {}, text))));
 }
