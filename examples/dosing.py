@@ -52,7 +52,7 @@ def treat(seed: int, *, with_context: bool) -> tuple[Agent, np.ndarray]:
 
 
 # %%
-# One agent sees the lab values; the other one has to find one dose for all patients. Bands are two
+# One agent sees the lab values; the other must find one dose for all patients. Bands are two
 # standard errors over the seeds.
 
 late = {}

@@ -1,9 +1,9 @@
 """
-Exchange an ingredient of TOFU
-==============================
+Replace a step of TOFU
+======================
 
-TOFU estimates a subspace, chooses its rank, imputes missing entries and replays old rewards. Each
-part is an object that you can replace. Here it is the imputation.
+TOFU estimates a subspace, chooses its rank, imputes missing entries and replays old rewards. You
+can replace each of these steps. Here it is the imputation.
 """
 
 # %%

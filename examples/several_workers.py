@@ -3,12 +3,12 @@ Several workers, one agent
 ==========================
 
 Three processes serve the same shop. If they share a database, they learn as one agent, and a click
-may reach another worker than the one that made the decision.
+may reach a different worker from the one that made the decision.
 """
 
 # %%
-# For this figure, three agents in one script take the place of three processes: each opens the
-# same SQLite file. The items of a shop have ten columns, half of them missing, and any worker may
+# For this figure, three agents in one script stand in for three processes: each opens the same
+# SQLite file. The items of a shop have ten columns, half of them missing, and any worker may
 # serve a visitor.
 
 import os

@@ -25,13 +25,13 @@ _LOADING = "loading (compiling takes some seconds the first time)"
 _MOST_SEEDS = 1_000_000
 
 _EXAMPLES = (
-    "halfseen serve shop.db --id sku: a web service with a dashboard",
-    "halfseen inspect offers.csv --reward paid: rank, missingness, what is worth measuring",
-    "halfseen evaluate log.parquet --context hour: what policies would have earned on a log",
-    "halfseen compare offers.csv --methods latent-ucb,uniform: compare policies on your table",
-    "halfseen reproduce synthetic: the paper's main study",
-    "halfseen reproduce all --scale smoke: every study, in minutes",
-    "halfseen verify synthetic: compare our regrets with the published ones",
+    "halfseen serve shop.db --id sku  # a web service with a dashboard",
+    "halfseen inspect offers.csv --reward paid  # rank, missingness, what is worth measuring",
+    "halfseen evaluate log.parquet --context hour  # what policies would have earned on a log",
+    "halfseen compare offers.csv --methods latent-ucb,uniform  # compare policies on your table",
+    "halfseen reproduce synthetic  # the paper's main study",
+    "halfseen reproduce all --scale smoke  # every study, in minutes",
+    "halfseen verify synthetic  # compare our regrets with the published ones",
 )
 
 app = typer.Typer(
@@ -168,6 +168,7 @@ def compare(
             rank=rank,
             shuffle=True,
         )
+        world.shares()  # a mistake in the table is reported before any run
         chosen = parse_seeds(f"0:{seeds}" if seeds.isdigit() else seeds)
         folder = out or RESULTS / file.stem
         results = simulate(
@@ -236,7 +237,7 @@ def evaluate(
         with console.status(_LOADING):
             from halfseen.agent.agent import Agent
             from halfseen.tools.evaluate import evaluate
-        with console.status("evaluating; a million decisions take about a minute"):
+        with console.status("evaluating; long logs take minutes, Ctrl-C stops"):
             result = evaluate(
                 log,
                 [*(_words(always) or ()), "uniform", Agent()],
@@ -443,11 +444,13 @@ def _import_plugins(names: list[str] | None) -> None:
 
 @contextmanager
 def _explained(console: Console) -> Iterator[None]:
-    """Turn an error of ours, of a file or of memory into one line and exit code 2."""
+    """Turn an error of halfseen, of a file or of memory into one line and exit code 2."""
     try:
         yield
     except (HalfseenError, OSError, MemoryError) as error:
         text = str(error) or "there is not enough memory"
+        if isinstance(error, OSError) and error.filename:
+            text = f"{error.strerror}: {error.filename}"
         console.print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from None
 

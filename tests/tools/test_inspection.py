@@ -158,6 +158,13 @@ def test_a_large_table_is_sampled_uniformly_and_says_so(monkeypatch, tmp_path):
     assert text.startswith("5,000 rows, of which a random sample of 500 was used.")
 
 
+def test_a_notebook_shows_columns_and_findings():
+    found = inspect(offers().rename(columns={"a": "<a>"}))
+    shown = found._repr_html_()
+    assert "<td>&lt;a&gt;</td><td>number</td>" in shown
+    assert f"<b>Rows</b> {found.findings['Rows']}" in shown
+
+
 def test_the_command_prints_and_writes_the_page(tmp_path):
     file, page = tmp_path / "offers.csv", tmp_path / "page.html"
     offers().rename(columns={"a": "<a>"}).to_csv(file, index=False, sep=";")

@@ -3,6 +3,7 @@
 Every sentence of an inspection follows from a number that the table gives.
 """
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from halfseen.lazy import from_extra
 from halfseen.seeding import stream
 from halfseen.tools.tables import cells_of, columns_of
 from halfseen.values import LARGEST, BoolArray, FloatArray
+from halfseen.values.decision import html_table
 
 MOST_ROWS = 20_000
 """A table with more rows is represented by a uniform sample: a share is then within .01."""
@@ -142,6 +144,17 @@ class Inspection:
         with console.capture() as captured:
             console.print(self)
         return captured.get()
+
+    def _repr_html_(self) -> str:
+        heads = ("seen", "inferred", "worth")
+        cells = [
+            (each.name, each.kind, *(percent(getattr(each, head)) for head in heads))
+            for each in self.columns
+        ]
+        findings = (
+            f"<p><b>{topic}</b> {html.escape(text)}</p>" for topic, text in self.findings.items()
+        )
+        return html_table([("column", "type", *heads), *cells]) + "".join(findings)
 
     def write(self, path: str | Path) -> Path:
         """Write an HTML page, and return its path."""
