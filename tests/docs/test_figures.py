@@ -4,6 +4,7 @@ import importlib.util
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,12 +16,21 @@ INDEX = json.loads((DOCS / "figures" / "figures.json").read_text("utf-8"))
 PAPER_MAP = (DOCS / "paper-map.md").read_text("utf-8")
 
 
-@pytest.fixture(scope="module")
-def extension():
-    spec = importlib.util.spec_from_file_location("it", DOCS / "_ext" / "paper_figures.py")
+def imported(path):
+    spec = importlib.util.spec_from_file_location("it", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def extension():
+    return imported(DOCS / "_ext" / "paper_figures.py")
+
+
+@pytest.fixture(scope="module")
+def made_figures():
+    return imported(DOCS / "make_figures.py")
 
 
 def on_page(page):
@@ -62,12 +72,23 @@ def test_the_first_screen_has_the_numbers_of_the_table():
     readme = (DOCS.parent / "README.md").read_text("utf-8")
     row = re.search(r"^\| 40 % \|(.+)\|$", readme, re.M)[1].split("|")
     zeros, _, _, history, ours, _, uniform = (cell.split()[0] for cell in row)
-    for page in (readme, (DOCS / "index.md").read_text("utf-8")):
-        (bold,) = re.findall(r"\*\*(With 40 % .+?)\*\*", page, re.DOTALL)
-        assert [*map(float, re.findall(r"[\d.]+\d", bold)[2:])] == [
-            *map(float, (ours, zeros, history)),
-            round(float(uniform)),
-        ]
+    (bold,) = re.findall(r"\*\*(With 40 % .+?)\*\*", readme, re.DOTALL)
+    shown = [*map(float, re.findall(r"[\d.]+\d", bold)[2:])]
+    assert shown == [*map(float, (ours, zeros, history)), round(float(uniform))]
+    assert 'start-after: "<!-- headline -->"' in (DOCS / "index.md").read_text("utf-8")
+
+
+def test_the_headline_is_written_from_results(made_figures):
+    point = SimpleNamespace(p=0.4)
+    means = {"latent-ucb": 4.7, "zf-oful": 65.4, "tofu-fh": 14.3, "uniform": 570.2}
+    results = SimpleNamespace(
+        points=lambda: [SimpleNamespace(p=0.8), point],
+        mean=lambda _, method: SimpleNamespace(mean=means[method]),
+        seeds=range(20),
+    )
+    written = made_figures.headline(results)
+    readme = (DOCS.parent / "README.md").read_text("utf-8")
+    assert f"<!-- headline -->\n\n{written}\n<!-- end of headline -->" in readme
 
 
 def test_the_page_about_latent_ucb_has_the_regrets_of_the_table():

@@ -16,6 +16,7 @@ from halfseen.latent import features
 from halfseen.latent.epoch import MOST_AMBIENT_FEATURES
 from halfseen.latent.plausible import FARTHEST
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
+from halfseen.linear.drawing import N_DRAWS
 from halfseen.service.settings import Settings
 from halfseen.theory import Problem
 from halfseen.tools.evaluate import THIN
@@ -38,9 +39,12 @@ def text(page):
     [
         ("limits.md", f"more than {FARTHEST:.0f} interquartile ranges"),
         ("limits.md", f"Above {MOST_AMBIENT_FEATURES} features"),
+        ("limits.md", f"above {features._MOST_ITEM_COEFFICIENTS}/n columns for n options"),
+        ("limits.md", f"(but never below {features._ALWAYS_BY_ITEM})"),
         ("limits.md", f"at most {features.MOST_CROSSED:,}, and at most {features.MANY_CROSSED}"),
         ("limits.md", f"refuse more than {LARGEST_DENSE_DIM:,} features"),
         ("agent.md", f"beyond `max_levels` ({Agent().max_levels}) share {N_SHARED} features"),
+        ("agent.md", f"frequencies over {N_DRAWS} draws"),
         ("agent.md", f"the latest {N_GONE:,} closed ones"),
         ("agent.md", f"the latest {BLOCK} to {2 * BLOCK:,}"),
         ("agent.md", f"held for {PATIENCE:.0f} seconds"),
