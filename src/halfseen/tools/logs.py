@@ -172,7 +172,7 @@ def read(
     is_known, is_chance = (rewards == rewards) & (place == 0.0), (chances > 0.0) & (chances <= 1.0)
     kept = np.flatnonzero(is_known)
     if not len(kept):
-        raise InvalidTableError(f"column {reward!r} has no reward: a decision needs one to count")
+        raise InvalidTableError(f"column {reward!r} is empty: at least one decision needs a reward")
     _check(reward, rewards, ~(np.abs(rewards) > LARGEST), f"of size at most {LARGEST:g}")
     _check(propensity, chances, is_chance | ~is_known, "in (0, 1]")
     some = None if is_known.all() else kept
