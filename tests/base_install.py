@@ -55,6 +55,11 @@ def worlds_are_simulated():
         assert [row["n"] for row in tables.summary] == [2, 2, 2]
 
 
+def a_table_is_inspected():
+    found = halfseen.inspect({"a": [1.0, None, 3.0, 5.0] * 5, "b": [2.0, 4.0, None, 1.0] * 5})
+    assert "← chosen" in str(found)
+
+
 def data_and_studies_come_with_the_package():
     for source in ("mnist", "newsgroups"):
         world = halfseen.paper.ProductContextWorld(source=source, dim=50, horizon=1)
@@ -95,6 +100,7 @@ for claim in (
     every_public_name_can_be_imported,
     the_readmes_examples_run_and_can_be_saved_and_loaded,
     worlds_are_simulated,
+    a_table_is_inspected,
     data_and_studies_come_with_the_package,
     what_needs_an_extra_names_it,
     the_command_exits_with_2_and_names_the_extra,

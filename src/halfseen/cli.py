@@ -200,7 +200,7 @@ def inspect(
         from halfseen.tools.inspection import inspect
 
         found = inspect(file, reward, progress=True)
-        console.print(found, highlight=False)
+        console.print(str(found), highlight=False, soft_wrap=True, markup=False)
         if out is not None:
             console.print(f"page: {found.write(out)}", highlight=False, soft_wrap=True)
 

@@ -30,6 +30,7 @@ from halfseen.policies.base import Policy
 from halfseen.seeding import stream
 from halfseen.tools import logs
 from halfseen.tools.logs import Log
+from halfseen.tools.tables import text_table
 from halfseen.tools.targets import UNIFORM, Encoded, Models, Target, is_model, replayed, target
 from halfseen.values import BoolArray, FloatArray
 from halfseen.values.decision import html_table
@@ -118,10 +119,7 @@ class Evaluation:
         return cells
 
     def __str__(self) -> str:
-        cells = self._cells()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([text_table(self._cells()), *self.notes])
 
     def _repr_html_(self) -> str:
         return html_table(self._cells()) + "".join(

@@ -4,6 +4,7 @@ Every sentence of an inspection follows from a number that the table gives.
 """
 
 import html
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from halfseen.frames.encoder import Encoder, check_words
 from halfseen.frames.reading import Declared, Labels, Rows, read_cells
 from halfseen.lazy import from_extra
 from halfseen.seeding import stream
-from halfseen.tools.tables import cells_of, columns_of
+from halfseen.tools.tables import cells_of, columns_of, text_table
 from halfseen.values import LARGEST, BoolArray, FloatArray
 from halfseen.values.decision import html_table
 
@@ -116,45 +117,30 @@ class Inspection:
     spectrum: tuple[float, ...]
     findings: dict[str, str]
 
-    def __rich_console__(self, console: Any, options: Any) -> Any:
-        """Yield what the terminal shows."""
-        from rich.markup import escape
-        from rich.table import Table
-
-        table = Table("column", "type", box=None)
-        for head in ("seen", "inferred", "worth"):
-            table.add_column(head, justify="right")
-        for each in self.columns:
-            shares = [percent(share) for share in (each.seen, each.inferred, each.worth)]
-            table.add_row(escape(each.name), each.kind, *shares)
-        yield table
-        bars = Table("rank", "error", "", box=None)
-        for rank, error in self.errors.items():
-            chosen = " ← chosen" if rank == self.rank else ""
-            bars.add_row(str(rank), percent(error), "█" * round(40 * error) + chosen)
-        yield bars
-        for topic, text in self.findings.items():
-            yield f"[bold]{topic}[/] {escape(text)}"
-
-    def __str__(self) -> str:
-        with from_extra("paper"):
-            from rich.console import Console
-
-        console = Console(width=100)
-        with console.capture() as captured:
-            console.print(self)
-        return captured.get()
-
-    def _repr_html_(self) -> str:
-        heads = ("seen", "inferred", "worth")
-        cells = [
-            (each.name, each.kind, *(percent(getattr(each, head)) for head in heads))
+    def _cells(self) -> list[tuple[str, ...]]:
+        """Return the table of columns, with its head."""
+        rows = [
+            (each.name, each.kind, *map(percent, (each.seen, each.inferred, each.worth)))
             for each in self.columns
         ]
-        findings = (
+        return [("column", "type", "seen", "inferred", "worth"), *rows]
+
+    def __str__(self) -> str:
+        bars = [
+            (str(rank), percent(error), "█" * round(40 * error) + " ← chosen" * (rank == self.rank))
+            for rank, error in self.errors.items()
+        ]
+        tables = text_table(self._cells()), text_table([("rank", "error", ""), *bars])
+        findings = [
+            textwrap.fill(f"{topic}{':' * (topic[-1] != '?')} {text}", 80, subsequent_indent="  ")
+            for topic, text in self.findings.items()
+        ]
+        return "\n\n".join([*tables, "\n".join(findings)])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._cells()) + "".join(
             f"<p><b>{topic}</b> {html.escape(text)}</p>" for topic, text in self.findings.items()
         )
-        return html_table([("column", "type", *heads), *cells]) + "".join(findings)
 
     def write(self, path: str | Path) -> Path:
         """Write an HTML page, and return its path."""

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -94,3 +94,14 @@ def _read_file(path: Path, progress: bool) -> Any:
     except (ValueError, pd.errors.ParserWarning) as error:  # pandas' own errors are ValueErrors
         raise InvalidTableError(f"{path} cannot be read as CSV: {error}") from None
     return frame.set_axis(names, axis=1)  # pandas calls the second "a" of two "a.1"
+
+
+def text_table(cells: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells as lines with aligned columns.
+
+    >>> print(text_table([("item", "score"), ("hat", "1")]))
+    item  score
+    hat   1
+    """
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
