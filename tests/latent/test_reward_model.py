@@ -8,9 +8,8 @@ import pytest
 from halfseen import Slate
 from halfseen.factors.model import Factors, HalfSeenRows, RankSearch
 from halfseen.latent.epoch import RowModel
-from halfseen.latent.evidence import Evidence, Scales, SufficientStatistics, reduced_design
+from halfseen.latent.evidence import INTERCEPT, Evidence, Scales, reduced_design
 from halfseen.latent.features import (
-    INTERCEPT,
     Features,
     RowFeatures,
     chosen_crossing,
@@ -19,6 +18,7 @@ from halfseen.latent.features import (
 from halfseen.latent.groups import BY_ITEM, CENTRES, CONTEXT_GROUPS, CROSSED, ITEM
 from halfseen.latent.history import Observations
 from halfseen.latent.items import ItemStatistics
+from halfseen.latent.regression import SufficientStatistics
 from halfseen.latent.reward_model import NEGLIGIBLE, RewardModel, _statistics
 
 DIM, CONTEXT_DIM, N_ITEMS = 6, 4, 8
@@ -135,6 +135,7 @@ def evidence_of(rows, features, *, narrow=False):
         points, columns = reduced_design(points, columns)
     shift = float(rows.rewards.mean()) if features.intercept else 0.0
     rewards = _statistics(points, parts, rows, 0.0, None, shift)
+    rewards = rewards.in_unit(math.sqrt(rewards.mean_square))
     return Evidence(
         rewards, columns, features.item_scale_blocks, CENTRES, intercept=features.intercept
     )
@@ -155,14 +156,15 @@ def test_the_evidence_is_the_density_of_the_dense_gaussian(kind, n, intercept):
         model = RewardModel(scaled, scales, 0.0, None, None)
         v = covariance(model, rows, rows) + np.eye(n)
         inverse, ones = np.linalg.inv(v), np.ones(n)
-        targets = (rows.rewards - intercept * rows.rewards.mean()) / evidence.unit
+        targets = rows.rewards - intercept * rows.rewards.mean()
+        targets /= math.sqrt(np.mean(targets**2))
         left, log_det = targets @ inverse @ targets, np.linalg.slogdet(v)[1]
         if intercept:
             left -= (ones @ inverse @ targets) ** 2 / (ones @ inverse @ ones)
             log_det += np.log(ones @ inverse @ ones)
         n_pseudo = 2.0 + 0.02 * n
         left, size = left + n_pseudo * 0.05, n - intercept + n_pseudo
-        value, noise, *_ = evidence.posterior(np.array(list(logs.values())))
+        value, noise, *_ = evidence.at(np.array(list(logs.values())))
         assert noise == pytest.approx(left / size, rel=1e-6)
         rests = [log - CENTRES[group] for group, log in logs.items()]
         if ITEM in logs:
@@ -175,15 +177,14 @@ def test_the_evidence_is_the_density_of_the_dense_gaussian(kind, n, intercept):
 
 @pytest.mark.parametrize("kind", ["fresh", "return", "features"])
 def test_the_effective_number_of_coefficients_is_the_trace_of_the_dense_smoother(kind):
-    """tr(I − C) = tr K(K + I)⁻¹, with the intercept eliminated."""
+    """tr(I − C) = tr K(K + I)⁻¹, where K + I also has the intercept."""
     rows = world(60, kind=kind)
     features = features_of(rows)
     scales = evidence_of(rows, features).maximise({})
     everything = features.scaled(scales, list(features.columns), list(features.item_columns))
     k = covariance(RewardModel(everything, scales, 0.0, None, None), rows, rows)
-    inverse, ones = np.linalg.inv(k + np.eye(60)), np.ones(60)
-    free = inverse - np.outer(inverse @ ones, ones @ inverse) / (ones @ inverse @ ones)
-    assert scales.n_effective == pytest.approx(np.trace(k @ free), rel=1e-6)
+    inverse = np.linalg.inv(k + np.eye(60) + INTERCEPT**2)
+    assert scales.n_effective == pytest.approx(np.trace(k @ inverse), rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["fresh", "return", "features"])
@@ -192,11 +193,11 @@ def test_the_gradient_is_that_of_the_density(kind, intercept):
     rows = world(50, kind=kind)
     evidence = evidence_of(rows, features_of(rows, intercept=intercept))
     logs = np.random.default_rng(1).normal(size=len(evidence.groups))
-    gradient, information = evidence.derivatives(evidence.posterior(logs))
+    gradient, information = evidence.derivatives(evidence.at(logs))
     step = 1e-5
     for place, slope in enumerate(gradient):
         moves = step * np.eye(len(logs))[place]
-        values = [evidence.posterior(logs + sign * moves).log_density for sign in (-1, 1)]
+        values = [evidence.at(logs + sign * moves).log for sign in (-1, 1)]
         assert slope == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-4, abs=1e-4)
     assert np.linalg.eigvalsh(information).min() > 0.0
 
@@ -211,10 +212,10 @@ def test_no_scales_are_more_likely_than_those_found():
     for group in features:
         assert again.logs[group] == pytest.approx(scales.logs[group], abs=0.3)
     found = np.array([scales.logs[group] for group in evidence.groups])
-    best = evidence.posterior(found).log_density
+    best = evidence.at(found).log
     random = np.random.default_rng(0)
     for _ in range(20):
-        assert evidence.posterior(start + random.normal(size=len(start))).log_density < best + 1.0
+        assert evidence.at(start + random.normal(size=len(start))).log < best + 1.0
 
 
 def test_scales_do_not_depend_on_the_unit_or_the_mean_of_rewards():
@@ -248,7 +249,7 @@ def test_the_scale_of_items_is_the_posterior_mean_of_its_square(n_items):
     given = SufficientStatistics(samples.T @ samples, sums, float(len(items)), 0.0)
     evidence = Evidence(given, {}, {ITEM: np.array([0])}, CENTRES)
     grid = np.linspace(-5.0, 7.0, 2401)
-    density = np.array([evidence.posterior(np.array([log])).log_density for log in grid])
+    density = np.array([evidence.at(np.array([log])).log for log in grid])
     weights = np.exp(density - density.max())
     expected = np.sqrt(weights @ np.exp(2.0 * grid) / weights.sum())
     error = abs(evidence.maximise({}).logs[ITEM] - math.log(expected))

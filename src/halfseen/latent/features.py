@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.factors.model import Factors
-from halfseen.latent.evidence import Scales
+from halfseen.latent.evidence import INTERCEPT, Scales
 from halfseen.latent.groups import (
     BY_ITEM,
     CONTEXT_GROUPS,
@@ -36,9 +36,6 @@ from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
 _kernels = LazyModule("halfseen.kernels.arm_features")
-
-INTERCEPT = 1000.0
-"""The intercept's scale: its prior is practically flat, as rewards are centred."""
 
 MOST_CROSSED = 1000
 """Largest number of products."""

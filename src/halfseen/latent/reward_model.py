@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from halfseen.factors.rows import Keys, item_keys
 from halfseen.latent.drift import FIXED, Drift
@@ -26,14 +25,13 @@ from halfseen.latent.evidence import (
     Evidence,
     Groups,
     Scales,
-    SufficientStatistics,
     reduced_design,
-    safe_cholesky,
 )
 from halfseen.latent.features import Features, column_indices
 from halfseen.latent.groups import CENTRES, ITEM, group_of
 from halfseen.latent.history import Observations, Summary
 from halfseen.latent.items import ItemPosterior, Items
+from halfseen.latent.regression import Posterior, SufficientStatistics
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import FloatArray, Slate
@@ -130,9 +128,11 @@ class RewardModel:
         if summary is None and any(len(each) > len(phi) for each in columns.values()):
             reduced, columns = reduced_design(phi, columns)
             smaller = _statistics(reduced, *given)
+        unit = math.sqrt(statistics.mean_square)
         by_group = columns, unscaled.item_scale_blocks
-        evidence = Evidence(smaller, *by_group, CENTRES, intercept=unscaled.intercept)
+        evidence = Evidence(smaller.in_unit(unit), *by_group, CENTRES, intercept=unscaled.intercept)
         scales = evidence.maximise(last or {})
+        scales = scales._replace(noise_scale=unit * scales.noise_scale)
         features = _scaled(unscaled, scales)
         ridge, items = _regression(statistics.in_unit(scales.noise_scale), unscaled, features)
         return cls(features, scales, shift + drift.level, ridge, items, drift)
@@ -288,19 +288,13 @@ def _regression(
     indices = column_indices(unscaled.columns, features.columns)
     item_indices = column_indices(unscaled.item_columns, features.item_columns)
     some = statistics.select(np.append(0, indices), item_indices)
-    taus, item_taus = features.taus, features.item_taus
-    marginal = some.items_integrated_out(item_taus)
-    products = marginal.products
-    precision = taus[:, None] * products[:-1, :-1] * taus
-    precision.ravel()[:: len(taus) + 1] += 1.0
-    root = np.ascontiguousarray(safe_cholesky(precision[None])[1][0].T)
-    white = solve_triangular(root, taus * products[:-1, -1], trans=1, check_finite=False)
+    posterior = Posterior(some, features.taus, features.item_taus)
     ridge = Ridge(features.n_features, ridge=1.0)
-    log_det = 2.0 * float(np.log(root.diagonal()).sum())
-    ridge.set_root(root, white, log_det, int(statistics.n_rewards))
-    sums = item_taus[:, None] * some.items.sums[:, :, some.items.n_columns :]
-    sums[:, :, :-1] *= taus
-    return ridge, Items.of(some.items.keys, ItemPosterior(marginal.covariances, sums))
+    root = np.ascontiguousarray(posterior.root.T)
+    ridge.set_root(root, posterior.white, posterior.log_det, int(statistics.n_rewards))
+    return ridge, Items.of(
+        some.items.keys, ItemPosterior(posterior.item_covariances, posterior.sums)
+    )
 
 
 def _scaled(unscaled: Features, scales: Scales) -> Features:
