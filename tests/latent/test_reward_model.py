@@ -17,9 +17,8 @@ from halfseen.latent.features import (
 )
 from halfseen.latent.groups import BY_ITEM, CENTRES, CONTEXT_GROUPS, CROSSED, ITEM
 from halfseen.latent.history import Observations
-from halfseen.latent.items import ItemStatistics
-from halfseen.latent.regression import SufficientStatistics
-from halfseen.latent.reward_model import NEGLIGIBLE, RewardModel, _statistics
+from halfseen.latent.regression import Statistics
+from halfseen.latent.reward_model import NEGLIGIBLE, RewardModel
 
 DIM, CONTEXT_DIM, N_ITEMS = 6, 4, 8
 GROUPS = ["latent", "filled", "mask"]
@@ -134,7 +133,7 @@ def evidence_of(rows, features, *, narrow=False):
     if narrow:
         points, columns = reduced_design(points, columns)
     shift = float(rows.rewards.mean()) if features.intercept else 0.0
-    rewards = _statistics(points, parts, rows, 0.0, None, shift)
+    rewards = rows.statistics(points, parts, shift=shift)
     rewards = rewards.in_unit(math.sqrt(rewards.mean_square))
     return Evidence(
         rewards, columns, features.item_scale_blocks, CENTRES, intercept=features.intercept
@@ -244,9 +243,8 @@ def test_the_scale_of_items_is_the_posterior_mean_of_its_square(n_items):
     rewards = random.normal(size=n_items)[items] + 0.3 * random.normal(size=len(items))
     rewards -= rewards.mean()
     ones = np.ones((len(items), 1))
-    sums = ItemStatistics.of(items.astype(np.uint64), ones, ones, ones[:, 0], rewards, 0.0)
-    samples = np.column_stack([ones, rewards])
-    given = SufficientStatistics(samples.T @ samples, sums, float(len(items)), 0.0)
+    keys = items.astype(np.uint64)
+    given = Statistics.of(ones, ones, keys, ones[:, 0], rewards, shift=0.0)
     evidence = Evidence(given, {}, {ITEM: np.array([0])}, CENTRES)
     grid = np.linspace(-5.0, 7.0, 2401)
     density = np.array([evidence.at(np.array([log])).log for log in grid])

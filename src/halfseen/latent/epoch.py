@@ -458,6 +458,7 @@ def _fitted_rewards(
 def _is_informative(settings: Settings, history: History) -> bool:
     """Return whether any reward differs from the first one; through the origin, from 0."""
     usual = 0.0 if settings.through_origin else float(history.rows.rewards[0])
-    rests = [history.rows.rewards - usual, np.array([history.pure_error])]
-    rests += [] if history.summary is None else [history.summary.targets(usual)]
-    return any(is_different(usual + float(np.abs(each).max()), usual) for each in rests)
+    rests = [float(np.abs(history.rows.rewards - usual).max()), history.pure_error]
+    if history.summary is not None:
+        rests.append(math.sqrt(max(0.0, history.summary.shifted(usual).mean_square)))
+    return any(is_different(usual + rest, usual) for rest in rests)

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.latent.groups import ITEM, group_of
-from halfseen.latent.regression import Posterior, SufficientStatistics
+from halfseen.latent.regression import Posterior, Statistics
 from halfseen.values import FloatArray
 
 Groups = Mapping[str, NDArray[np.int64]]
@@ -122,7 +122,7 @@ class Evidence:
 
     Parameters
     ----------
-    statistics : SufficientStatistics
+    statistics : Statistics
         Of rewards of mean square 1, that are centred if there is an intercept.
     columns, item_columns : mapping
         For each group the indices of its columns, of norm about 1: of φ, and of c.
@@ -138,7 +138,7 @@ class Evidence:
 
     def __init__(
         self,
-        statistics: SufficientStatistics,
+        statistics: Statistics,
         columns: Groups,
         item_columns: Groups,
         centres: Mapping[str, float],
@@ -150,9 +150,9 @@ class Evidence:
         self._centres = np.array([centres[group_of(group)] for group in self.groups])
         self._n_pseudo = _PRIOR_REWARDS + _PRIOR_RATE * statistics.n_rewards
         self._n = statistics.n_rewards - intercept + self._n_pseudo
-        n_groups, n_features = len(columns), len(statistics.products) - 1
-        self._members = np.zeros((n_features, len(self.groups)))
-        self._item_members = np.zeros((statistics.items.n_columns, len(self.groups)))
+        n_groups = len(columns)
+        self._members = np.zeros((statistics.n_features, len(self.groups)))
+        self._item_members = np.zeros((statistics.n_item_columns, len(self.groups)))
         for place, members in enumerate(columns.values()):
             self._members[members, place] = 1.0
         for place, members in enumerate(item_columns.values(), n_groups):
@@ -166,10 +166,10 @@ class Evidence:
 
         A single item says nothing about it: then that of the rewards.
         """
-        items, n = self._statistics.items, self._statistics.n_rewards
-        if len(items.keys) < 2:
+        sums, n = self._statistics.item_products, self._statistics.n_rewards
+        if len(sums) < 2:
             return 0.0
-        counts, totals = items.counts, items.sums[:, 0, -1]
+        counts, totals = sums[:, 0, 0], sums[:, 0, -1]
         means = totals / counts
         by_chance = max(0.0, n - float(totals @ means)) * len(means) / n**2
         return 0.5 * math.log(max(float(means.var()), by_chance, _LEAST_ITEM_VARIANCE))

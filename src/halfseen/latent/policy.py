@@ -617,14 +617,13 @@ class LatentUcb(Policy):
         for note in self._expected.values():
             self._check_note(note)
         epoch = self._epoch
-        sizes = (
-            (0, 0) if epoch is None else (epoch.features.n_features, epoch.features.n_item_columns)
-        )
         summary = self._history.summary
-        if summary is not None and (summary.root.shape[1], *summary.items.sums.shape[1:]) != (
-            sizes[0] + 1,
-            sizes[1],
-            sum(sizes) + 1,
+        if summary is None:
+            return
+        features = None if epoch is None else epoch.features
+        if features is None or (summary.n_features, summary.n_item_columns) != (
+            features.n_features,
+            features.n_item_columns,
         ):
             raise ArchiveError("the summary does not fit the features of the epoch")
 

@@ -26,7 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from halfseen.latent.items import ItemStatistics
+from halfseen.factors.rows import Keys
+from halfseen.latent.items import items_kept
 from halfseen.values import FloatArray
 
 # Matrices of this size are inverted one by one.
@@ -35,48 +36,168 @@ _LARGE = 32
 _ROUNDING = 1e-12
 
 
-class SufficientStatistics(NamedTuple):
+class Statistics(NamedTuple):
     """What the posterior depends on: products of features and rewards, without scales.
 
     Attributes
     ----------
     products : ndarray, shape (n_features + 1, n_features + 1)
-        Σ(φ, r)(φ, r)' over the rewards, whose first feature is 1, or 0 without an intercept.
-    items : ItemStatistics
-        By item: the columns of Σcc', then those of Σcφ', then Σcr.
+        Σ(φ, r − shift)(φ, r − shift)'. The first feature is 1, or 0 without an intercept.
+    keys : ndarray of uint64, shape (n_items,)
+        Of the items, ascending; empty if c has no columns.
+    item_products : ndarray, shape (n_items, n_item_columns, n_item_columns + n_features + 1)
+        For each item the columns of Σcc', then those of Σcφ', then Σc(r − shift). The first entry
+        of c is 1.
+    shift : float
+        0 without an intercept.
     n_rewards : float
     pure_error_squares : float
         Sum of squared rewards that `products` lack: of equal arms around their means.
     """
 
     products: FloatArray
-    items: ItemStatistics
+    keys: Keys
+    item_products: FloatArray
+    shift: float
     n_rewards: float
-    pure_error_squares: float
+    pure_error_squares: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        phi: FloatArray,
+        c: FloatArray,
+        keys: Keys,
+        counts: FloatArray,
+        means: FloatArray,
+        *,
+        shift: float,
+        pure_error_squares: float = 0.0,
+    ) -> "Statistics":
+        """Sum up rows with φ and c, the key of an item, and a number and a mean of rewards.
+
+        >>> ones = np.ones((3, 1))
+        >>> keys, means = np.array([5, 5, 2], dtype=np.uint64), np.array([1.0, 3.0, 7.0])
+        >>> Statistics.of(ones, ones, keys, np.ones(3), means, shift=0.0).item_products.tolist()
+        [[[1.0, 1.0, 7.0]], [[2.0, 2.0, 4.0]]]
+        """
+        rows = np.column_stack([phi, means - shift])
+        root = np.sqrt(counts)[:, None] * rows
+        (n_rows, k), n_columns = c.shape, rows.shape[1]
+        different, starts = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
+        if k:
+            order = np.argsort(keys, kind="stable")
+            different, starts = np.unique(keys[order], return_index=True)
+            c, rows, counts = c[order], rows[order], counts[order]
+        sums = np.empty((len(different), k, k + n_columns))
+        ends = [*starts[1:].tolist(), n_rows]
+        for place, (start, end) in enumerate(zip(starts.tolist(), ends, strict=False)):
+            some = slice(start, end)
+            weighted = (counts[some, None] * c[some]).T
+            sums[place, :, :k], sums[place, :, k:] = weighted @ c[some], weighted @ rows[some]
+        n_rewards = float(counts.sum())
+        found = cls(root.T @ root, different, sums, shift, n_rewards, pure_error_squares)
+        return found._with_most_played()
 
     @property
     def mean_square(self) -> float:
-        """Mean of r² over the rewards."""
+        """Mean of (r − shift)²."""
         return (float(self.products[-1, -1]) + self.pure_error_squares) / self.n_rewards
 
-    def in_unit(self, unit: float) -> "SufficientStatistics":
-        """Return the same with rewards divided by a unit."""
-        products, sums = self.products.copy(), self.items.sums.copy()
+    @property
+    def mean(self) -> float:
+        """Mean of the rewards, if there is an intercept."""
+        return self.shift + float(self.products[0, -1]) / self.n_rewards
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of φ."""
+        return len(self.products) - 1
+
+    @property
+    def n_item_columns(self) -> int:
+        """Number of columns of c."""
+        return int(self.item_products.shape[1])
+
+    def shifted(self, shift: float) -> "Statistics":
+        """Return the same with rewards measured from another shift."""
+        products, sums, more = self.products.copy(), self.item_products.copy(), self.shift - shift
+        products[:, -1] += more * products[:, 0]
+        products[-1] += more * products[0]
+        if self.n_item_columns:
+            sums[:, :, -1] += more * sums[:, :, 0]
+        return self._replace(products=products, item_products=sums, shift=shift)
+
+    def in_unit(self, unit: float) -> "Statistics":
+        """Return the same with rewards minus shift divided by a unit."""
+        products, sums = self.products.copy(), self.item_products.copy()
         products[-1] /= unit
         products[:, -1] /= unit
         sums[:, :, -1] /= unit
-        items = self.items._replace(sums=sums)
-        return SufficientStatistics(
-            products, items, self.n_rewards, self.pure_error_squares / unit**2
+        return self._replace(
+            products=products,
+            item_products=sums,
+            pure_error_squares=self.pure_error_squares / unit**2,
         )
 
-    def select(self, features: Any, item_columns: Any) -> "SufficientStatistics":
+    def select(self, features: Any, item_columns: Any) -> "Statistics":
         """Return the statistics of some of the columns of φ, and of c, given by their indices."""
-        k, columns = self.items.n_columns, np.append(features, len(self.products) - 1)
-        sums = self.items.sums[:, item_columns][:, :, np.concatenate([item_columns, k + columns])]
+        columns = np.append(features, self.n_features)
+        own = np.concatenate([item_columns, self.n_item_columns + columns])
         return self._replace(
-            products=self.products[np.ix_(columns, columns)], items=self.items._replace(sums=sums)
+            products=self.products[np.ix_(columns, columns)],
+            item_products=self.item_products[:, item_columns][:, :, own],
         )
+
+    def plus(self, other: "Statistics") -> "Statistics":
+        """Return the statistics of the rewards of both, with this shift.
+
+        If c has other columns in the other one, as after a projection without items, items keep
+        what this one has.
+        """
+        other = other.shifted(self.shift)
+        keys, sums = self.keys, self.item_products
+        if other.item_products.shape[1:] == sums.shape[1:] and len(other.keys):
+            keys, places = np.unique(np.append(keys, other.keys), return_inverse=True)
+            sums = np.zeros((len(keys), *sums.shape[1:]))
+            sums[places[: len(self.keys)]] += self.item_products
+            sums[places[len(self.keys) :]] += other.item_products
+        joint = Statistics(
+            self.products + other.products,
+            keys,
+            sums,
+            self.shift,
+            self.n_rewards + other.n_rewards,
+            self.pure_error_squares + other.pure_error_squares,
+        )
+        return joint._with_most_played()
+
+    def projected(self, matrix: FloatArray, item_matrix: FloatArray) -> "Statistics":
+        """Return the statistics for other features, which are φ and c times matrices.
+
+        Shapes (n_features, new n_features) and (n_item_columns, new n_item_columns).
+        """
+        k, sums = self.n_item_columns, self.item_products
+        features = np.pad(matrix, ((0, 1), (0, 1)))
+        features[-1, -1] = 1.0  # the reward stays
+        columns = [sums[:, :, :k] @ item_matrix, sums[:, :, k:] @ features]
+        projected = item_matrix.T @ np.concatenate(columns, axis=2)
+        kept = slice(None) if projected.shape[1] else slice(0)
+        found = self._replace(
+            products=features.T @ self.products @ features,
+            keys=self.keys[kept],
+            item_products=projected[kept],
+        )
+        return found._with_most_played()
+
+    def _with_most_played(self) -> "Statistics":
+        """Return the statistics with the sums of as many items as are kept, those played most."""
+        most = items_kept(self.n_item_columns, self.n_features)
+        if len(self.keys) <= most:
+            return self
+        played = np.argsort(-self.item_products[:, 0, 0], kind="stable")
+        kept = np.sort(played[:most])
+        return self._replace(keys=self.keys[kept], item_products=self.item_products[kept])
 
 
 class Posterior:
@@ -84,7 +205,7 @@ class Posterior:
 
     Parameters
     ----------
-    statistics : SufficientStatistics
+    statistics : Statistics
     taus, item_taus : ndarray, shapes (n_features,) and (n_item_columns,)
         τ of each column of φ, and of c.
 
@@ -106,11 +227,9 @@ class Posterior:
         r'K⁻¹r.
     """
 
-    def __init__(
-        self, statistics: SufficientStatistics, taus: FloatArray, item_taus: FloatArray
-    ) -> None:
-        k, scale = statistics.items.n_columns, np.append(taus, 1.0)
-        sums = item_taus[:, None] * statistics.items.sums
+    def __init__(self, statistics: Statistics, taus: FloatArray, item_taus: FloatArray) -> None:
+        k, scale = statistics.n_item_columns, np.append(taus, 1.0)
+        sums = item_taus[:, None] * statistics.item_products
         item_roots = _roots(sums[:, :, :k] * item_taus)
         self.item_log_det = _log_det(item_roots)
         self.item_roots_inverse = _inverses(item_roots)

@@ -23,15 +23,14 @@ from halfseen.latent.drift import FIXED, Drift
 from halfseen.latent.evidence import (
     LOWEST,
     Evidence,
-    Groups,
     Scales,
     reduced_design,
 )
 from halfseen.latent.features import Features, column_indices
 from halfseen.latent.groups import CENTRES, ITEM, group_of
-from halfseen.latent.history import Observations, Summary
+from halfseen.latent.history import Observations
 from halfseen.latent.items import ItemPosterior, Items
-from halfseen.latent.regression import Posterior, SufficientStatistics
+from halfseen.latent.regression import Posterior, Statistics
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import FloatArray, Slate
@@ -99,7 +98,7 @@ class RewardModel:
         unscaled: Features,
         rows: Observations,
         pure_error: float = 0.0,
-        summary: Summary | None = None,
+        summary: Statistics | None = None,
         last: Mapping[str, float] | None = None,
         drift: Drift = FIXED,
     ) -> "RewardModel":
@@ -113,7 +112,7 @@ class RewardModel:
             Different arms.
         pure_error : float
             Root of the sum of squared differences between rewards and the means in `rows`.
-        summary : Summary, optional
+        summary : Statistics, optional
             Of more rewards.
         last : mapping, optional
             log τ of the previous model, from which the search starts.
@@ -122,15 +121,21 @@ class RewardModel:
         """
         shift = _mean(rows, summary) if unscaled.intercept else 0.0
         phi, c = unscaled.design(rows.arms, rows.contexts)
-        given = c, rows, pure_error, summary, shift
-        statistics = smaller = _statistics(phi, *given)
-        columns: Groups = unscaled.scale_blocks
-        if summary is None and any(len(each) > len(phi) for each in columns.values()):
-            reduced, columns = reduced_design(phi, columns)
-            smaller = _statistics(reduced, *given)
+        statistics = rows.statistics(phi, c, shift=shift, pure_error=pure_error)
+        reduced, columns = statistics, unscaled.scale_blocks
+        if summary is not None:
+            reduced = statistics = statistics.plus(summary)
+        elif any(len(each) > len(phi) for each in columns.values()):
+            few, columns = reduced_design(phi, columns)
+            reduced = rows.statistics(few, c, shift=shift, pure_error=pure_error)
         unit = math.sqrt(statistics.mean_square)
-        by_group = columns, unscaled.item_scale_blocks
-        evidence = Evidence(smaller.in_unit(unit), *by_group, CENTRES, intercept=unscaled.intercept)
+        evidence = Evidence(
+            reduced.in_unit(unit),
+            columns,
+            unscaled.item_scale_blocks,
+            CENTRES,
+            intercept=unscaled.intercept,
+        )
         scales = evidence.maximise(last or {})
         scales = scales._replace(noise_scale=unit * scales.noise_scale)
         features = _scaled(unscaled, scales)
@@ -253,48 +258,30 @@ class RewardModel:
         return residual * residual / (1.0 + float(width) ** 2)
 
 
-def _mean(rows: Observations, summary: Summary | None) -> float:
+def _mean(rows: Observations, summary: Statistics | None) -> float:
     """Return the mean of all rewards."""
-    own = float(rows.counts @ rows.rewards / rows.counts.sum())
-    if summary is None:
-        return own
-    n = float(rows.counts.sum()) + summary.n_rewards
-    return own + float(summary.root[:, 0] @ summary.targets(own)) / n
-
-
-def _statistics(
-    phi: FloatArray,
-    c: FloatArray,
-    rows: Observations,
-    pure_error: float,
-    summary: Summary | None,
-    shift: float,
-) -> SufficientStatistics:
-    """Return the products of rewards with their features, kept ones and those in a summary."""
-    counts = rows.counts
-    samples = np.column_stack([phi, rows.rewards - shift]) * np.sqrt(counts)[:, None]
-    products, n = np.asarray(samples.T @ samples), float(counts.sum())
-    items = rows.by_item(c, phi, shift)
+    total, n = float(rows.counts @ rows.rewards), float(rows.counts.sum())
     if summary is not None:
-        products, n = products + summary.products(shift), n + summary.n_rewards
-        items = items.plus(summary.items)
-    return SufficientStatistics(products, items, n, pure_error**2)
+        total, n = total + summary.n_rewards * summary.mean, n + summary.n_rewards
+    return total / n
 
 
 def _regression(
-    statistics: SufficientStatistics, unscaled: Features, features: Features
+    statistics: Statistics, unscaled: Features, features: Features
 ) -> tuple[Ridge, Items]:
-    """Return the posteriors of θ and δ for some of the groups, which have scales."""
-    indices = column_indices(unscaled.columns, features.columns)
-    item_indices = column_indices(unscaled.item_columns, features.item_columns)
-    some = statistics.select(np.append(0, indices), item_indices)
+    """Return the posteriors of θ̄ and δ for some of the groups, which have scales.
+
+    The rewards in `statistics` are in units of the noise.
+    """
+    some = statistics.select(
+        np.append(0, column_indices(unscaled.columns, features.columns)),
+        column_indices(unscaled.item_columns, features.item_columns),
+    )
     posterior = Posterior(some, features.taus, features.item_taus)
     ridge = Ridge(features.n_features, ridge=1.0)
     root = np.ascontiguousarray(posterior.root.T)
-    ridge.set_root(root, posterior.white, posterior.log_det, int(statistics.n_rewards))
-    return ridge, Items.of(
-        some.items.keys, ItemPosterior(posterior.item_covariances, posterior.sums)
-    )
+    ridge.set_root(root, posterior.white, posterior.log_det, int(some.n_rewards))
+    return ridge, Items.of(some.keys, ItemPosterior(posterior.item_covariances, posterior.sums))
 
 
 def _scaled(unscaled: Features, scales: Scales) -> Features:
