@@ -82,9 +82,10 @@ def model_of(rows, features=None, **given):
     return RewardModel.fitted(features or features_of(rows), *rows.merged(), **given)
 
 
-def learn_all(model, rows):
+def learned(model, rows):
     for row in zip(rows.arms, rows.contexts, rows.items.tolist(), rows.rewards, strict=True):
-        model.learn(*row)
+        model, _ = model.updated(*row)
+    return model
 
 
 def slates(rows):
@@ -110,7 +111,7 @@ def covariance(model, left, right):
 def test_estimates_and_widths_are_those_of_the_dense_gaussian(kind):
     rows = world(70, kind=kind)
     model = model_of(rows.select(slice(0, 50)))
-    learn_all(model, rows.select(slice(50, 70)))
+    model = learned(model, rows.select(slice(50, 70)))
     new = world(10, seed=5, kind=kind)
     if kind == "features":
         new.items[-2:] = 77, 78  # two items are new
@@ -339,17 +340,16 @@ def test_the_number_of_items_is_bounded(monkeypatch):
     keys, counts = np.unique(rows.keys, return_counts=True)
     kept, _ = model.items.sorted()
     assert sorted(counts[np.isin(keys, kept)]) == sorted(counts)[-5:]
-    learn_all(model, world(3, seed=9))
+    model = learned(model, world(3, seed=9))
     assert len(model.items) == 5
 
 
-def test_a_fork_leaves_the_model_as_it_was():
+def test_an_update_leaves_the_model_as_it_was():
     rows = world(60, kind="features")
     model, new = model_of(rows), world(9, seed=3, kind="features")
     before = scores(model, new, 1.0, 1.0)
-    for row in range(len(new.rounds)):  # each reward is learned by a fork that is given up
-        fork = model.fork()
-        learn_all(fork, new.select(slice(row, row + 1)))
+    for row in range(len(new.rounds)):  # every update starts from the same model
+        learned(model, new.select(slice(row, row + 1)))
     np.testing.assert_array_equal(scores(model, new, 1.0, 1.0), before)
 
 

@@ -45,7 +45,7 @@ class Drift(NamedTuple):
     level: float = 0.0
     gain: float = 0.0
 
-    def after(self, residual: float) -> "Drift":
+    def updated(self, residual: float) -> "Drift":
         """Return the drift after one more reward."""
         return self._replace(level=self.level + self.gain * residual) if self.gain else self
 
@@ -132,7 +132,7 @@ class Surprise(NamedTuple):
     usual: float = 1.0
     fourth: float = 3.0
 
-    def after(self, square: float) -> "Surprise":
+    def updated(self, square: float) -> "Surprise":
         """Return what is known after one more squared residual."""
         square, n = min(square, 100.0), self.n + 1
         now, usually = 1.0 / min(n, _LATELY), 1.0 / min(n, _USUALLY)

@@ -101,9 +101,10 @@ def moved_by_seeing(
     arm = features.arm
     varies = arm.model.scale > 0.0
     known = _known(groups, arm.model.dim)
-    given = arm.model.loadings * varies, arm.model.noise, arm.weights(own), known
+    loadings, noise, weights = arm.model.loadings * varies, arm.model.noise, arm.weights(own)
     shown = arm.shown(table)
-    moved = np.array([entries_moved(each, *given) for each in (shown != shown) & varies])
+    hidden = (shown != shown) & varies
+    moved = np.array([entries_moved(each, loadings, noise, weights, known) for each in hidden])
     keys, (_, c) = model.keys(table, slate._items), features.design(table, contexts)
     moved *= model.items.unexplained_share(keys, c)[:, None]
     moved *= model.scales.noise_scale
@@ -124,8 +125,9 @@ def moved_by_context(
     shown = context.shown(contexts)[0]
     hidden = (shown != shown) & varies
     known = _known(groups, context.model.dim)
-    given = context.model.loadings * varies, context.model.noise, weights, known
-    return [model.scales.noise_scale * move for move in moves_by_seeing(hidden, *given)]
+    loadings, noise = context.model.loadings * varies, context.model.noise
+    moves = moves_by_seeing(hidden, loadings, noise, weights, known)
+    return [model.scales.noise_scale * move for move in moves]
 
 
 def _known(groups: Sequence[Sequence[int]], dim: int) -> list[list[int]]:

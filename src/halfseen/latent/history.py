@@ -226,12 +226,8 @@ class History:
         return self._memory.select(slice(self._n))
 
     def _with(self, **changes: Any) -> "History":
-        given: dict[str, Any] = {
-            "rows": self.rows,
-            "pure_error": self.pure_error,
-            "summary": self.summary,
-        }
-        return History(**(given | changes))
+        kept = {"rows": self.rows, "pure_error": self.pure_error, "summary": self.summary}
+        return History(**(kept | changes))
 
     def plus(
         self,

@@ -51,7 +51,7 @@ class ItemPosterior(NamedTuple):
     covariance: FloatArray
     sums: FloatArray
 
-    def after(self, c: FloatArray, phi: FloatArray, target: float) -> "ItemPosterior":
+    def updated(self, c: FloatArray, phi: FloatArray, target: float) -> "ItemPosterior":
         """Return the posterior after one more reward, by the Sherman–Morrison formula."""
         gain = self.covariance @ c
         grown = 1.0 + max(0.0, float(c @ gain))
@@ -118,9 +118,9 @@ class Items:
         """
         self._settle()
         means, variances = np.zeros(len(phi)), np.empty(len(phi))
-        covariances, sums = self._posteriors
-        given = covariances, sums, self._indices_of(keys), c
-        _kernels.condition(*given, phi, means, variances)
+        get, (covariances, sums) = self._indices.get, self._posteriors
+        places = np.array([get(key, -1) for key in keys.tolist()], dtype=np.int64)
+        _kernels.condition(covariances, sums, places, c, phi, means, variances)
         return means, variances
 
     def unexplained_share(self, keys: Keys, c: FloatArray) -> FloatArray:
@@ -151,7 +151,7 @@ class Items:
         known = gain @ posterior.sums
         root = math.sqrt(1.0 + max(0.0, float(gain @ c)))
         if key in self._indices or len(self._indices) < items_kept(self.n_columns, self.n_features):
-            self._waiting = key, posterior.after(c, phi, target)
+            self._waiting = key, posterior.updated(c, phi, target)
         return (phi - known[:-1]) / root, float(target - known[-1]) / root
 
     def sorted(self) -> tuple[Keys, ItemPosterior]:
@@ -175,11 +175,6 @@ class Items:
         for column, value in zip(self._posteriors, posterior, strict=True):
             column[index] = value
         self._waiting = None
-
-    def _indices_of(self, keys: Keys) -> Any:
-        """Return the indices of items, −1 for one that is not known."""
-        get = self._indices.get
-        return np.array([get(key, -1) for key in keys.tolist()], dtype=np.int64)
 
     def _one(self, key: int) -> ItemPosterior:
         if key not in self._indices:

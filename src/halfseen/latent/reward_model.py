@@ -61,7 +61,7 @@ class Candidates(NamedTuple):
     item_variances: FloatArray = np.empty(0)
 
 
-class RewardModel:
+class RewardModel(NamedTuple):
     """Rewards given the features of arms.
 
     Attributes
@@ -74,23 +74,17 @@ class RewardModel:
     ridge : Ridge
         Posterior of θ̄.
     items : Items
+        Posteriors of δ_i given θ̄.
     drift : Drift
         Of the level of rewards, which is in `shift`.
     """
 
-    __slots__ = ("drift", "features", "items", "ridge", "scales", "shift")
-
-    def __init__(
-        self,
-        features: Features,
-        scales: Scales,
-        shift: float,
-        ridge: Ridge,
-        items: Items,
-        drift: Drift = FIXED,
-    ) -> None:
-        self.features, self.scales, self.shift = features, scales, shift
-        self.ridge, self.items, self.drift = ridge, items, drift
+    features: Features
+    scales: Scales
+    shift: float
+    ridge: Ridge
+    items: Items
+    drift: Drift = FIXED
 
     @classmethod
     def fitted(
@@ -207,15 +201,9 @@ class RewardModel:
         own = np.sqrt(arms.item_variances) if self.features.n_item_columns else None
         return win_shares(keys, estimates / self.scales.noise_scale, white, played, random, own)
 
-    def fork(self) -> "RewardModel":
-        """Return a copy that can learn; afterwards this one must learn no more."""
-        given = self.features, self.scales, self.shift, self.ridge.fork(), self.items.fork()
-        return RewardModel(*given, self.drift)
-
     def copied(self) -> "RewardModel":
         """Return an independent copy."""
-        given = self.features, self.scales, self.shift, self.ridge.copied(), self.items.copied()
-        return RewardModel(*given, self.drift)
+        return self._replace(ridge=self.ridge.copied(), items=self.items.copied())
 
     def residuals(self, rows: Observations) -> FloatArray:
         """Return rewards minus estimates, shape (n,); a level that moves stays in them."""
@@ -228,7 +216,7 @@ class RewardModel:
         rest = rows.rewards + rows.drifts - (self.shift - self.drift.level)
         return np.asarray(rest - self.scales.noise_scale * estimates)
 
-    def learn(
+    def updated(
         self,
         arm: FloatArray,
         context: FloatArray,
@@ -236,26 +224,33 @@ class RewardModel:
         reward: float,
         *,
         moves_level: bool = True,
-    ) -> float:
-        """Add the reward of an arm (dim,) with its context (context_dim,) and item id.
+    ) -> tuple["RewardModel", float]:
+        """Return the model with one more reward; this one must not be updated again.
 
-        Returns the square of its residual, in units of its predictive variance. While other rewards
-        are pending (`moves_level` is False), the level stays: clicks come early, and zeros late.
+        Also returns the square of the reward's residual, in units of its predictive variance. While
+        other rewards are pending (`moves_level` is False), the level stays: clicks come early, and
+        zeros late.
+
+        Parameters
+        ----------
+        arm, context : ndarray, shapes (dim,) and (context_dim,)
+        item : int
+            Item id.
         """
+        sigma, ridge, items = self.scales.noise_scale, self.ridge.fork(), self.items.fork()
         (phi,), (c,) = self.features.design(arm[None], context[None])
-        target = (reward - self.shift) / self.scales.noise_scale
+        target = (reward - self.shift) / sigma
         target = min(max(target, -_LARGEST_TARGET), _LARGEST_TARGET)
         if self.features.n_item_columns:
             (key,) = self.keys(arm[None], np.array([item])).tolist()
-            phi, target = self.items.update(key, c, phi, target)
-        (estimate,), (width,) = self.ridge.predict(phi[None])
+            phi, target = items.update(key, c, phi, target)
+        (estimate,), (width,) = ridge.predict(phi[None])
         residual = target - float(estimate)
-        if moves_level:
-            drift = self.drift.after(self.scales.noise_scale * residual)
-            self.shift += drift.level - self.drift.level
-            self.drift = drift
-        self.ridge.update(phi, target)
-        return residual * residual / (1.0 + float(width) ** 2)
+        ridge.update(phi, target)
+        drift = self.drift.updated(sigma * residual) if moves_level else self.drift
+        shift = self.shift + drift.level - self.drift.level
+        model = RewardModel(self.features, self.scales, shift, ridge, items, drift)
+        return model, residual * residual / (1.0 + float(width) ** 2)
 
 
 def _mean(rows: Observations, summary: Statistics | None) -> float:
