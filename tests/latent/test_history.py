@@ -5,7 +5,8 @@ import pytest
 
 from halfseen.factors.model import Factors
 from halfseen.latent.features import RowFeatures, chosen_crossing, joint_features
-from halfseen.latent.history import History, Observations, projection
+from halfseen.latent.history import History, Observations
+from halfseen.latent.projection import projection
 from halfseen.latent.reward_model import RewardModel
 from latent.test_reward_model import CONTEXT_DIM, DIM, GROUPS, features_of, scores, side, world
 

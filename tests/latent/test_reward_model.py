@@ -130,15 +130,13 @@ def test_estimates_and_widths_are_those_of_the_dense_gaussian(kind):
 
 def evidence_of(rows, features, *, narrow=False):
     points, parts = features.design(rows.arms, rows.contexts)
-    columns = features.scale_blocks
+    columns = features.blocks
     if narrow:
         points, columns = reduced_design(points, columns)
     shift = float(rows.rewards.mean()) if features.intercept else 0.0
     rewards = rows.statistics(points, parts, shift=shift)
     rewards = rewards.in_unit(math.sqrt(rewards.mean_square))
-    return Evidence(
-        rewards, columns, features.item_scale_blocks, CENTRES, intercept=features.intercept
-    )
+    return Evidence(rewards, columns, features.item_blocks, CENTRES, intercept=features.intercept)
 
 
 @pytest.mark.parametrize("kind", ["fresh", "return", "features"])
@@ -150,9 +148,9 @@ def test_the_evidence_is_the_density_of_the_dense_gaussian(kind, n, intercept):
     evidence = evidence_of(rows, features, narrow=n == 12)
     random, found = np.random.default_rng(0), []
     for _ in range(3):
-        logs = dict(zip(evidence.groups, random.normal(size=len(evidence.groups)), strict=True))
+        logs = dict(zip(evidence.blocks, random.normal(size=len(evidence.blocks)), strict=True))
         scales = Scales(logs, 1.0)
-        scaled = features.scaled(scales, list(features.columns), list(features.item_columns))
+        scaled = features.selected(scales, list(features.columns), list(features.item_columns))
         model = RewardModel(scaled, scales, 0.0, None, None)
         v = covariance(model, rows, rows) + np.eye(n)
         inverse, ones = np.linalg.inv(v), np.ones(n)
@@ -168,7 +166,7 @@ def test_the_evidence_is_the_density_of_the_dense_gaussian(kind, n, intercept):
         assert noise == pytest.approx(left / size, rel=1e-6)
         rests = [log - CENTRES[group] for group, log in logs.items()]
         if ITEM in logs:
-            place = evidence.groups.index(ITEM)
+            place = evidence.blocks.index(ITEM)
             rests[place] += 0.5 * math.log(noise) - evidence._log_item_deviation
         prior = 0.5 * np.sum(np.square(rests))
         found.append(value + prior + 0.5 * (size * np.log(left / size) + log_det))
@@ -181,7 +179,7 @@ def test_the_effective_number_of_coefficients_is_the_trace_of_the_dense_smoother
     rows = world(60, kind=kind)
     features = features_of(rows)
     scales = evidence_of(rows, features).maximise({})
-    everything = features.scaled(scales, list(features.columns), list(features.item_columns))
+    everything = features.selected(scales, list(features.columns), list(features.item_columns))
     k = covariance(RewardModel(everything, scales, 0.0, None, None), rows, rows)
     inverse = np.linalg.inv(k + np.eye(60) + INTERCEPT**2)
     assert scales.n_effective == pytest.approx(np.trace(k @ inverse), rel=1e-6)
@@ -192,7 +190,7 @@ def test_the_effective_number_of_coefficients_is_the_trace_of_the_dense_smoother
 def test_the_gradient_is_that_of_the_density(kind, intercept):
     rows = world(50, kind=kind)
     evidence = evidence_of(rows, features_of(rows, intercept=intercept))
-    logs = np.random.default_rng(1).normal(size=len(evidence.groups))
+    logs = np.random.default_rng(1).normal(size=len(evidence.blocks))
     gradient, information = evidence.derivatives(evidence.at(logs))
     step = 1e-5
     for place, slope in enumerate(gradient):
@@ -205,13 +203,13 @@ def test_the_gradient_is_that_of_the_density(kind, intercept):
 def test_no_scales_are_more_likely_than_those_found():
     rows = world(150, kind="features")
     evidence = evidence_of(rows, features_of(rows))
-    start = np.array([CENTRES[group] for group in evidence.groups])
+    start = np.array([CENTRES[group] for group in evidence.blocks])
     scales = evidence.maximise({})
     again = evidence.maximise(scales.logs)
-    features = [group for group in evidence.groups if group not in (ITEM, *BY_ITEM.values())]
+    features = [group for group in evidence.blocks if group not in (ITEM, *BY_ITEM.values())]
     for group in features:
         assert again.logs[group] == pytest.approx(scales.logs[group], abs=0.3)
-    found = np.array([scales.logs[group] for group in evidence.groups])
+    found = np.array([scales.logs[group] for group in evidence.blocks])
     best = evidence.at(found).log
     random = np.random.default_rng(0)
     for _ in range(20):

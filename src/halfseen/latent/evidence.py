@@ -1,4 +1,4 @@
-"""Prior scales of groups of columns, chosen by the evidence.
+"""Prior scales of blocks of columns, chosen by the evidence.
 
 A reward is r = b + Σ_g φ_g'θ_g + c'δ_i + noise, with θ_g ~ N(0, σ²τ_g²), and the same for the
 groups of columns of c. The intercept b is a coefficient whose τ is 1000. With all coefficients
@@ -37,8 +37,8 @@ from halfseen.latent.groups import ITEM, group_of
 from halfseen.latent.regression import Posterior, Statistics
 from halfseen.values import FloatArray
 
-Groups = Mapping[str, NDArray[np.int64]]
-"""For each prior scale the indices of the columns that have it."""
+Blocks = Mapping[str, NDArray[np.int64]]
+"""For each block the indices of its columns, which share a prior scale."""
 
 INTERCEPT = 1000.0
 """τ of the intercept: its prior is practically flat, as rewards are centred."""
@@ -72,7 +72,7 @@ class Scales(NamedTuple):
     Attributes
     ----------
     logs : dict
-        log τ of each group.
+        log τ of each block.
     noise_scale : float
         σ > 0, in the unit of the rewards.
     n_effective : float
@@ -84,14 +84,14 @@ class Scales(NamedTuple):
     noise_scale: float
     n_effective: float = 0.0
 
-    def log_of(self, group: str) -> float:
-        """Return log τ of a group; a category that came later has that of the other columns."""
-        return self.logs[group] if group in self.logs else self.logs[group_of(group)]
+    def log_of(self, block: str) -> float:
+        """Return log τ of a block; a category that came later has that of the other columns."""
+        return self.logs[block] if block in self.logs else self.logs[group_of(block)]
 
-    def write(self, groups: Groups, taus: FloatArray) -> None:
+    def write(self, blocks: Blocks, taus: FloatArray) -> None:
         """Write τ of each column."""
-        for group, columns in groups.items():
-            taus[columns] = math.exp(self.log_of(group))
+        for block, columns in blocks.items():
+            taus[columns] = math.exp(self.log_of(block))
 
 
 class Density(NamedTuple):
@@ -103,7 +103,7 @@ class Density(NamedTuple):
         Log-evidence plus log-prior, up to a constant.
     noise_variance : float
         σ².
-    offsets : ndarray, shape (n_groups,)
+    offsets : ndarray, shape (n_blocks,)
         log τ minus their prior centres.
     posterior : Posterior
     """
@@ -124,41 +124,41 @@ class Evidence:
     ----------
     statistics : Statistics
         Of rewards of mean square 1, that are centred if there is an intercept.
-    columns, item_columns : mapping
-        For each group the indices of its columns, of norm about 1: of φ, and of c.
+    blocks, item_blocks : mapping
+        Of columns of norm about 1: of φ, and of c.
     centres : mapping
-        Centre of each group's log τ.
+        Centre of the log τ of each group.
     intercept : bool
 
     Attributes
     ----------
-    groups : list of str
+    blocks : list of str
         In the order of log τ.
     """
 
     def __init__(
         self,
         statistics: Statistics,
-        columns: Groups,
-        item_columns: Groups,
+        blocks: Blocks,
+        item_blocks: Blocks,
         centres: Mapping[str, float],
         *,
         intercept: bool = True,
     ) -> None:
         self._statistics, self._intercept = statistics, intercept
-        self.groups = [*columns, *item_columns]
-        self._centres = np.array([centres[group_of(group)] for group in self.groups])
+        self.blocks = [*blocks, *item_blocks]
+        self._centres = np.array([centres[group_of(block)] for block in self.blocks])
         self._n_pseudo = _PRIOR_REWARDS + _PRIOR_RATE * statistics.n_rewards
         self._n = statistics.n_rewards - intercept + self._n_pseudo
-        n_groups = len(columns)
-        self._members = np.zeros((statistics.n_features, len(self.groups)))
-        self._item_members = np.zeros((statistics.n_item_columns, len(self.groups)))
-        for place, members in enumerate(columns.values()):
+        n_shared = len(blocks)
+        self._members = np.zeros((statistics.n_features, len(self.blocks)))
+        self._item_members = np.zeros((statistics.n_item_columns, len(self.blocks)))
+        for place, members in enumerate(blocks.values()):
             self._members[members, place] = 1.0
-        for place, members in enumerate(item_columns.values(), n_groups):
+        for place, members in enumerate(item_blocks.values(), n_shared):
             self._item_members[members, place] = 1.0
-        self._is_by_item = np.arange(len(self.groups)) >= n_groups
-        self._is_effect = np.array([float(group == ITEM) for group in self.groups])
+        self._is_by_item = np.arange(len(self.blocks)) >= n_shared
+        self._is_effect = np.array([float(block == ITEM) for block in self.blocks])
         self._log_item_deviation = self._between_items()
 
     def _between_items(self) -> float:
@@ -176,8 +176,8 @@ class Evidence:
 
     def maximise(self, start: Mapping[str, float]) -> Scales:
         """Return the most likely scales, found from others; by item the mean of τ² given these."""
-        pairs = zip(self.groups, self._centres.tolist(), strict=True)
-        logs = np.array([start.get(group, centre) for group, centre in pairs])
+        pairs = zip(self.blocks, self._centres.tolist(), strict=True)
+        logs = np.array([start.get(block, centre) for block, centre in pairs])
         best = self.at(logs)
         gradient, information = self.derivatives(best)
         for _ in range(_MOST_STEPS):
@@ -197,7 +197,7 @@ class Evidence:
         if self._is_by_item.any():
             logs = self._with_mean_squares(logs, information.diagonal())
             best = self.at(logs)
-        found = dict(zip(self.groups, logs.tolist(), strict=True))
+        found = dict(zip(self.blocks, logs.tolist(), strict=True))
         n_effective = float(self._n_effective(best.posterior).sum())
         return Scales(found, math.sqrt(best.noise_variance), n_effective)
 
@@ -221,8 +221,8 @@ class Evidence:
 
     def at(self, logs: FloatArray) -> Density:
         """Return the density at some log τ."""
-        by_group = np.exp(logs)
-        taus, item_taus = self._members @ by_group, self._item_members @ by_group
+        by_block = np.exp(logs)
+        taus, item_taus = self._members @ by_block, self._item_members @ by_block
         taus[0] = INTERCEPT * self._intercept
         posterior = Posterior(self._statistics, taus, item_taus)
         noise_variance = (posterior.residual + self._n_pseudo * _PRIOR_SHARE) / self._n
@@ -237,7 +237,7 @@ class Evidence:
         found = at.posterior
         a = found.mean[:, None] * self._members
         d = found.item_means[:, :, None] * self._item_members
-        squares = self._by_group(found.mean**2, (found.item_means**2).sum(axis=0))
+        squares = self._by_block(found.mean**2, (found.item_means**2).sum(axis=0))
         shared = np.diag(squares) - found.products(a, d)  # a_g'(I − C)_gl a_l
         squares /= at.noise_variance
         n_effective = self._n_effective(found)
@@ -251,12 +251,12 @@ class Evidence:
         return squares - n_effective - at.offsets @ slopes, information
 
     def _n_effective(self, posterior: Posterior) -> FloatArray:
-        """Return tr(I − C_gg) of each group."""
+        """Return tr(I − C_gg) of each block."""
         variances, item_variances = posterior.variances()
-        return self._by_group(1.0 - variances, len(posterior.item_means) - item_variances)
+        return self._by_block(1.0 - variances, len(posterior.item_means) - item_variances)
 
-    def _by_group(self, features: FloatArray, item_columns: FloatArray) -> FloatArray:
-        """Return the sums of values of the columns of φ, and of c, over each group."""
+    def _by_block(self, features: FloatArray, item_columns: FloatArray) -> FloatArray:
+        """Return the sums of values of the columns of φ, and of c, over each block."""
         return np.asarray(features @ self._members + item_columns @ self._item_members)
 
 
@@ -270,19 +270,19 @@ def _newton_step(logs: FloatArray, gradient: FloatArray, information: FloatArray
 
 
 def reduced_design(
-    phi: FloatArray, columns: Groups
+    phi: FloatArray, blocks: Blocks
 ) -> tuple[FloatArray, dict[str, NDArray[np.int64]]]:
-    """Return φ with no more columns than rows in each group, and the same products by group.
+    """Return φ with no more columns than rows in each block, and the same products by block.
 
     The evidence depends on the products ΦgΦg' alone. With fewer rewards than columns,
     Φg' = QR gives the columns R'.
     """
-    blocks, kept, first = [phi[:, :1]], {}, 1
-    for group, old in columns.items():
-        block = phi[:, old]
-        if len(block) < block.shape[1]:
-            block = np.asarray(np.linalg.qr(block.T, mode="r")).T
-        blocks.append(block)
-        kept[group] = np.arange(first, first + block.shape[1])
-        first += block.shape[1]
-    return np.hstack(blocks), kept
+    designs, reduced, first = [phi[:, :1]], {}, 1
+    for block, columns in blocks.items():
+        design = phi[:, columns]
+        if len(design) < design.shape[1]:
+            design = np.asarray(np.linalg.qr(design.T, mode="r")).T
+        designs.append(design)
+        reduced[block] = np.arange(first, first + design.shape[1])
+        first += design.shape[1]
+    return np.hstack(designs), reduced

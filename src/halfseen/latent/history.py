@@ -5,7 +5,7 @@ columns; the others are summed up in what suffices for the regression (`Statisti
 
     Σ(φ, r)(φ, r)'   and, for each item,   Σc(c, φ, r)'.
 
-When a new epoch has other features φ*, these are projected: φ* ≈ φT with T by least squares.
+When a new epoch has other features, these are projected (`projection`).
 """
 
 import math
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys, widened_rows
 from halfseen.latent.drift import Path
 from halfseen.latent.features import Features
+from halfseen.latent.projection import projected
 from halfseen.latent.regression import Statistics
 from halfseen.linear.history import Reservoir
 from halfseen.state import Part
@@ -34,10 +35,6 @@ _FEWEST_ARMS = 16
 _FIRST_SIZE = 64
 # Arms on which the projection onto the features of a new model is fitted.
 _PROJECTED_ARMS = 2000
-# A summary is given up if the mean square of its features exceeds that of these arms so many times.
-_LARGEST_PROJECTED = 100.0
-# Directions in which features vary by less than this share of the most are rounding.
-_ROUNDING = 1e-10
 
 
 def arms_kept(dim: int, memory_bytes: int) -> int:
@@ -226,7 +223,11 @@ class History:
         return self._memory.select(slice(self._n))
 
     def _with(self, **changes: Any) -> "History":
-        kept = {"rows": self.rows, "pure_error": self.pure_error, "summary": self.summary}
+        kept: dict[str, Any] = {
+            "rows": self.rows,
+            "pure_error": self.pure_error,
+            "summary": self.summary,
+        }
         return History(**(kept | changes))
 
     def plus(
@@ -318,16 +319,7 @@ class History:
         if self.summary is None:
             return self
         rows = self.rows.select(slice(-_PROJECTED_ARMS, None))
-        before, c_before = old.design(rows.arms, rows.contexts)
-        phi, c = new.design(rows.arms, rows.contexts)
-        matrix = projection(before, phi, new.matching(old))
-        item_matrix = projection(c_before, c, new.item_matching(old))
-        summary = self.summary.projected(matrix, item_matrix)
-        # Few arms may show the map so badly that it blows up features.
-        found = float(np.trace(summary.products[:-1, :-1])) / summary.n_rewards
-        if found > _LARGEST_PROJECTED * float((phi * phi).sum()) / len(phi):
-            return self._with(summary=None)
-        return self._with(summary=summary)
+        return self._with(summary=projected(self.summary, old, new, rows.arms, rows.contexts))
 
     def widened(
         self,
@@ -353,28 +345,3 @@ def _allocated(n: int, dim: int, context_dim: int) -> Observations:
         np.zeros(n),
         np.zeros(n),
     )
-
-
-def projection(old: FloatArray, new: FloatArray, guess: FloatArray) -> FloatArray:
-    """Return the matrix (n_old, n_new) that takes features into those of another model.
-
-    The features of a half-seen arm under two models are not linear in each other, because each mask
-    has its own map. If the models are similar, a linear map is a good approximation: the one that
-    minimises ‖old · matrix − new‖.
-
-    Parameters
-    ----------
-    old, new : ndarray, shapes (n, n_old) and (n, n_new)
-        Features of the same arms.
-    guess : ndarray, shape (n_old, n_new)
-        The map in directions that these arms do not show.
-    """
-    rest = new - old @ guess
-    sizes = np.linalg.norm(old, axis=0)
-    unit = np.where(sizes > 0.0, sizes, 1.0)
-    scaled = old / unit
-    values, vectors = np.linalg.eigh(scaled.T @ scaled)
-    real = values > _ROUNDING * values.max(initial=1.0)
-    vectors = vectors[:, real]
-    solution = vectors @ ((vectors.T @ (scaled.T @ rest)) / values[real][:, None])
-    return np.asarray(guess + solution / unit[:, None])

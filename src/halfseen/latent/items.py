@@ -123,21 +123,9 @@ class Items:
         _kernels.condition(covariances, sums, places, c, phi, means, variances)
         return means, variances
 
-    def unexplained_share(self, keys: Keys, c: FloatArray) -> FloatArray:
-        """Return which share of the effect of an arm's feature is left in φ̃, shape (n,).
-
-        If all rewards of an item had φ_j = x, then B_j = xΣc, and φ̃_j = x(1 − c'A⁻¹Σc). As c₁ is
-        constant, Σcc₁ is the first column of A − I, and the share is (A⁻¹c)₁/c₁.
-        """
-        if not self.n_columns:
-            return np.ones(len(keys))
-        covariances = self._of(keys).covariance
-        gain = (covariances[:, 0] * c).sum(axis=1)
-        return np.asarray(np.clip(gain / c[:, 0], 0.0, 1.0))
-
     def coefficients(self, keys: Keys, theta: FloatArray) -> FloatArray:
         """Return the posterior mean of each item's δ, shape (n, n_columns)."""
-        covariances, sums = self._of(keys)
+        covariances, sums = self.of_each(keys)
         residuals = sums[:, :, -1] - sums[:, :, :-1] @ theta
         return np.asarray((covariances @ residuals[:, :, None])[:, :, 0])
 
@@ -182,7 +170,8 @@ class Items:
             return ItemPosterior(np.eye(k), np.zeros((k, self.n_features + 1)))
         return ItemPosterior(*(each[self._indices[key]] for each in self._posteriors))
 
-    def _of(self, keys: Keys) -> ItemPosterior:
+    def of_each(self, keys: Keys) -> ItemPosterior:
+        """Return the posteriors of arms, stacked; the prior for an item that is not known."""
         self._settle()
         return ItemPosterior(
             *(np.stack(each) for each in zip(*map(self._one, keys.tolist()), strict=True))

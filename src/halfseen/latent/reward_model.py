@@ -116,23 +116,23 @@ class RewardModel(NamedTuple):
         shift = _mean(rows, summary) if unscaled.intercept else 0.0
         phi, c = unscaled.design(rows.arms, rows.contexts)
         statistics = rows.statistics(phi, c, shift=shift, pure_error=pure_error)
-        reduced, columns = statistics, unscaled.scale_blocks
+        reduced, blocks = statistics, unscaled.blocks
         if summary is not None:
             reduced = statistics = statistics.plus(summary)
-        elif any(len(each) > len(phi) for each in columns.values()):
-            few, columns = reduced_design(phi, columns)
+        elif any(len(each) > len(phi) for each in blocks.values()):
+            few, blocks = reduced_design(phi, blocks)
             reduced = rows.statistics(few, c, shift=shift, pure_error=pure_error)
         unit = math.sqrt(statistics.mean_square)
         evidence = Evidence(
             reduced.in_unit(unit),
-            columns,
-            unscaled.item_scale_blocks,
+            blocks,
+            unscaled.item_blocks,
             CENTRES,
             intercept=unscaled.intercept,
         )
         scales = evidence.maximise(last or {})
         scales = scales._replace(noise_scale=unit * scales.noise_scale)
-        features = _scaled(unscaled, scales)
+        features = _with_scales(unscaled, scales)
         ridge, items = _regression(statistics.in_unit(scales.noise_scale), unscaled, features)
         return cls(features, scales, shift + drift.level, ridge, items, drift)
 
@@ -279,15 +279,16 @@ def _regression(
     return ridge, Items.of(some.keys, ItemPosterior(posterior.item_covariances, posterior.sums))
 
 
-def _scaled(unscaled: Features, scales: Scales) -> Features:
+def _with_scales(unscaled: Features, scales: Scales) -> Features:
     """Return the groups that move rewards, with their scales; at least one if there is any."""
     logs: dict[str, float] = {}
-    for group in (*unscaled.scale_blocks, *unscaled.item_scale_blocks):
-        logs[group_of(group)] = max(logs.get(group_of(group), LOWEST), scales.log_of(group))
-    largest = max((logs[group] for group in unscaled.columns), default=NEGLIGIBLE)
-    least = min(largest, math.nextafter(NEGLIGIBLE, math.inf))
-    groups = [group for group in unscaled.columns if logs[group] >= least]
+    for block in (*unscaled.blocks, *unscaled.item_blocks):
+        group = group_of(block)
+        logs[group] = max(logs.get(group, LOWEST), scales.log_of(block))
+    groups = [group for group in unscaled.columns if logs[group] > NEGLIGIBLE]
+    if unscaled.columns and not groups:
+        groups = [max(unscaled.columns, key=logs.__getitem__)]
     by_item = [
         group for group in unscaled.item_columns if group == ITEM or logs[group] > NEGLIGIBLE
     ]
-    return unscaled.scaled(scales, groups, by_item)
+    return unscaled.selected(scales, groups, by_item)

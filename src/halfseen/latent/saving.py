@@ -128,7 +128,7 @@ class RewardModelField(NamedTuple):
         noise = checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True)
         scales = Scales(logs, noise, checks.real("n_effective", plain["n_effective"], -_ROUNDING))
         groups = [checked_groups(plain[name], tuple(known)) for name in ("groups", "item_groups")]
-        features = self.unscaled.scaled(scales, *groups)
+        features = self.unscaled.selected(scales, *groups)
         ridge = Ridge(features.n_features, ridge=1.0)
         state.restore(ridge, plain["ridge"])
         sizes = state.Sizes(n_columns=features.n_item_columns, n_sums=features.n_features + 1)
