@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from halfseen import Agent, LatentUcb, load
-from halfseen.latent.drift import Drift, Path, Surprise, moving_level
+from halfseen.latent.drift import Drift, Path, moving_level
+from halfseen.latent.surprise import Surprise
 
 
 def played(policy, n_rounds, *, level=lambda time: 0.0, flips=False):

@@ -373,18 +373,18 @@ class Epoch(NamedTuple):
         Also returns the history, bounded, with its summary in the features of this epoch.
         """
         n_context = contexts.table.shape[1]
-        if last is None:
-            before = RowModel.unknown(arms.table.shape[1]), RowModel.unknown(n_context)
-        else:
-            before = last.arms, last.context
-        arm_model = RowModel.fitted(settings, arms, round, before[0], settings.rank)
-        context_model = before[1]
+        last_arms, last_context = RowModel.unknown(arms.table.shape[1]), RowModel.unknown(n_context)
+        if last is not None:
+            last_arms, last_context = last.arms, last.context
+        arm_model = RowModel.fitted(settings, arms, round, last_arms, settings.rank)
+        context_model = last_context
         if n_context:
-            context_model = RowModel.fitted(settings, contexts, round, before[1])
+            context_model = RowModel.fitted(settings, contexts, round, last_context)
         features = _features(settings, arm_model, context_model)
         drift = FIXED
         if last is not None:
             history, drift = _without_drift(settings, history, round, last, first_pending)
+            # Sums are in the features of the last epoch, until they are projected.
             history = settings.bounded(history, last.features, first_pending)
             history = history.projected(last.features, features)
         model = _fitted_rewards(settings, features, history, round, last, drift)

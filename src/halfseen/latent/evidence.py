@@ -8,7 +8,8 @@ scales, with σ at its best, is
     −½((n − 1 + n₀) log σ² + log det K),   (n − 1 + n₀)σ² = r'K⁻¹r + .05 n₀,
 
 for rewards divided by their root mean square, where n₀ = 2 + n/50 pseudo-rewards keep σ from 0;
-without an intercept n takes the place of n − 1. Each log τ_g has a prior N(centre, 1): while
+without an intercept n takes the place of n − 1 (with a flat prior of b, whose width does not depend
+on σ, one reward less tells about σ). Each log τ_g has a prior N(centre, 1): while
 rewards carry no evidence about a scale, its prior keeps it large enough to explore. The centre for
 item effects is relative to the deviation between items' means: an item that is played again and
 again shows how small the noise is, but nothing about other items.
@@ -104,7 +105,7 @@ class Density(NamedTuple):
     noise_variance : float
         σ².
     offsets : ndarray, shape (n_blocks,)
-        log τ minus their prior centres.
+        log τ minus its prior centre; for item effects log στ minus its own.
     posterior : Posterior
     """
 
@@ -202,22 +203,29 @@ class Evidence:
         return Scales(found, math.sqrt(best.noise_variance), n_effective)
 
     def _with_mean_squares(self, modes: FloatArray, information: FloatArray) -> FloatArray:
-        """Return ½ log E[τ²] in place of the mode of each group by item, the others given.
+        """Return ½ log E[τ²] in place of the mode of each block by item, the others given.
 
-        If log τ ~ N(mode, v), that is mode + v. The density of item effects, of which there may be
-        few, is skewed: it is integrated by Gauss–Hermite quadrature, centred between the modes of
-        the density and of τ² times it, which is 2v above.
+        With log τ ~ N(mode, v), it is mode + v. The density of item effects, of which there may be
+        few, is skewed: `_log_mean_square` integrates it.
         """
         variances = 1.0 / np.maximum(information, _LEAST_INFORMATION)
-        found = modes + self._is_by_item * variances
-        v = float(self._is_effect @ variances)
+        above = self._is_by_item * variances
+        for place in np.flatnonzero(self._is_effect).tolist():
+            above[place] = self._log_mean_square(modes, place, float(variances[place]))
+        return np.clip(modes + above, LOWEST, HIGHEST)
+
+    def _log_mean_square(self, modes: FloatArray, place: int, v: float) -> float:
+        """Return ½ log E[τ²] minus the mode, for one block.
+
+        Gauss–Hermite quadrature: with x_k = v/2 + √v·t_k, the integral of f(x) is about
+        √v Σ_k w_k exp(t_k²/2) f(x_k). The nodes stand above the mode, as τ² grows.
+        """
         moves = 0.5 * v + math.sqrt(v) * _NODES
-        densities = [self.at(modes + move * self._is_effect).log for move in moves.tolist()]
-        logs = np.log(_WEIGHTS) + np.array(densities) + 0.5 * _NODES**2
+        moved = np.repeat(modes[None], len(moves), axis=0)
+        moved[:, place] += moves
+        logs = np.log(_WEIGHTS) + 0.5 * _NODES**2 + [self.at(each).log for each in moved]
         weights = np.exp(logs - logs.max())
-        mean = 0.5 * math.log(float(weights @ np.exp(2.0 * moves) / weights.sum()))
-        found += self._is_effect * (mean - v)
-        return np.clip(found, LOWEST, HIGHEST)
+        return 0.5 * math.log(float(weights @ np.exp(2.0 * moves) / weights.sum()))
 
     def at(self, logs: FloatArray) -> Density:
         """Return the density at some log τ."""
@@ -235,17 +243,17 @@ class Evidence:
     def derivatives(self, at: Density) -> tuple[FloatArray, FloatArray]:
         """Return the gradient of the log density by log τ, and the average information."""
         found = at.posterior
-        a = found.mean[:, None] * self._members
+        a = found.mean[:, None] * self._members  # a column for each block
         d = found.item_means[:, :, None] * self._item_members
         squares = self._by_block(found.mean**2, (found.item_means**2).sum(axis=0))
-        shared = np.diag(squares) - found.products(a, d)  # a_g'(I − C)_gl a_l
+        overlaps = (np.diag(squares) - found.covariance_of(a, d)) / at.noise_variance
         squares /= at.noise_variance
         n_effective = self._n_effective(found)
-        information = 2.0 * shared / at.noise_variance
-        information -= 2.0 / self._n * squares[:, None] * squares  # σ is at its best
-        # Far from the mode, where a scale is too large for its coefficients, it understates.
+        # σ follows the scales: d log σ²/d log τ_l = −2 ‖a_l‖²/(nσ²), n with the pseudo-rewards.
+        information = 2.0 * overlaps - 2.0 / self._n * squares[:, None] * squares
+        # Where a scale is far too large for its coefficients, this understates the curvature.
         information += np.diag(2.0 * np.maximum(n_effective - squares, 0.0))
-        # The prior; that of item effects depends on the noise, and so on all scales.
+        # Of the prior: d offset_g/d log τ_l, where that of item effects contains ½ log σ².
         slopes = np.eye(len(squares)) - self._is_effect[:, None] * (squares / self._n)
         information += slopes.T @ slopes
         return squares - n_effective - at.offsets @ slopes, information

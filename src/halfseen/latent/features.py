@@ -6,8 +6,8 @@ A row x of arms, with the factor model x = μ + Wz + ε, gives the groups
     mask: 1[j ∈ Ω] − share of rows that show j,
 
 divided by √rank, √(number of features that vary), and √Σ share(1 − share), so that a group has
-about the norm 1. A row of contexts gives the same groups. φ has the columns of the arm, those of the
-context, and the products of some columns of both sides. c has columns of the context whose
+about the norm 1. A row of contexts gives the same groups. φ has the columns of the arm, those of
+the context, and the products of some columns of both sides. c has columns of the context whose
 coefficients differ by item. Without a context its side has no columns.
 
 Columns that share a prior scale τ are a block: a group, or the levels of one category among filled

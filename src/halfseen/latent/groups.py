@@ -1,4 +1,4 @@
-"""Names of the groups of columns in the reward model, and of the blocks that share a prior scale."""
+"""Names of the groups of columns in the reward model, and of blocks, which share a prior scale."""
 
 from collections.abc import Mapping
 

@@ -1,14 +1,13 @@
-"""Items: arms that return, each with its own coefficients δ_i ~ N(0, I), integrated out.
+"""Items: arms that return, each with coefficients δ̄_i ~ N(0, I) that are integrated out.
 
-A reward of item i is r = φ'θ̄ + c'δ_i + noise, in units of the noise; φ and c come times their
-scales, so that θ̄ = θ/(στ). The first entry of c is constant: the item's effect. Of each item these
-sums suffice:
+A reward of item i is r = φ'θ̄ + c'δ̄_i + noise, in units of the noise; φ and c come times their
+scales. The first entry of c is constant: the item's effect. With A_i = I + Σcc', B_i = Σcφ' and
+s_i = Σcr over its rewards (`regression`), δ̄_i given θ̄ has the mean A_i⁻¹(s_i − B_iθ̄) and the
+covariance A_i⁻¹. So the reward of an arm of item i is
 
-    A_i = I + Σcc',   B_i = Σcφ',   s_i = Σcr.
+    φ̃'θ̄ + c'A_i⁻¹s_i + a rest of variance c'A_i⁻¹c,   φ̃ = φ − B_i'A_i⁻¹c,
 
-With θ̄ known, δ_i has mean A_i⁻¹(s_i − B_iθ̄) and covariance A_i⁻¹. So the reward of an arm of
-item i is φ̃'θ̄ + c'A_i⁻¹s_i plus a rest of variance c'A_i⁻¹c, with φ̃ = φ − B_i'A_i⁻¹c. A further
-reward adds the sample (φ̃, r − c'A_i⁻¹s_i)/√(1 + c'A_i⁻¹c) to the regression of θ̄.
+and a further reward adds the sample (φ̃, r − c'A_i⁻¹s_i)/√(1 + c'A_i⁻¹c) to the regression of θ̄.
 """
 
 import math
@@ -38,14 +37,14 @@ def items_kept(n_columns: int, n_features: int) -> int:
 
 
 class ItemPosterior(NamedTuple):
-    """What is known of the coefficients δ of one item.
+    """What is known of the coefficients δ̄ of one item, given θ̄.
 
     Attributes
     ----------
     covariance : ndarray, shape (n_columns, n_columns)
         A⁻¹.
     sums : ndarray, shape (n_columns, n_features + 1)
-        The columns of B, then s.
+        The columns of B, then s: Σc(φ, r)'.
     """
 
     covariance: FloatArray
@@ -109,22 +108,22 @@ class Items:
         copy._posteriors = ItemPosterior(*(each.copy() for each in self._posteriors))
         return copy
 
-    def condition(
+    def conditioned(
         self, keys: Keys, c: FloatArray, phi: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return means c'A⁻¹s and variances c'A⁻¹c of arms, given what their items paid.
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return φ̃, means c'A⁻¹s and variances c'A⁻¹c of arms, given what their items paid.
 
-        Features φ in `phi` are changed to φ̃ = φ − B'A⁻¹c.
+        φ̃ overwrites φ in `phi`.
         """
         self._settle()
         means, variances = np.zeros(len(phi)), np.empty(len(phi))
         get, (covariances, sums) = self._indices.get, self._posteriors
         places = np.array([get(key, -1) for key in keys.tolist()], dtype=np.int64)
         _kernels.condition(covariances, sums, places, c, phi, means, variances)
-        return means, variances
+        return phi, means, variances
 
     def coefficients(self, keys: Keys, theta: FloatArray) -> FloatArray:
-        """Return the posterior mean of each item's δ, shape (n, n_columns)."""
+        """Return the posterior mean of each item's δ̄, shape (n, n_columns)."""
         covariances, sums = self.of_each(keys)
         residuals = sums[:, :, -1] - sums[:, :, :-1] @ theta
         return np.asarray((covariances @ residuals[:, :, None])[:, :, 0])

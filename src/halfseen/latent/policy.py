@@ -20,7 +20,6 @@ from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.factors.model import HalfSeenRows
 from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.latent import explanation
-from halfseen.latent.drift import SURPRISE, Surprise
 from halfseen.latent.epoch import (
     Epoch,
     LatentRecord,
@@ -34,6 +33,7 @@ from halfseen.latent.history import DEFAULT_MEMORY, History, Sample, arms_kept
 from halfseen.latent.plausible import n_implausible
 from halfseen.latent.reward_model import Candidates, RewardModel
 from halfseen.latent.saving import HISTORY, RECORD, EpochField, ExpectedField
+from halfseen.latent.surprise import SURPRISE, Surprise
 from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.linear.history import LARGEST_GROWTH
 from halfseen.params import choice, custom, flag, integer, real
@@ -314,11 +314,11 @@ class LatentUcb(Policy):
         """
         assert self._epoch is not None
         arms = self._epoch.arms
+        kappa = 0.5 * (1.0 + arms.recurrence)
         offered_share = min(1.0, slate.n_arms / arms.n_items) if arms.n_items else 0.0
-        width = 0.5 * (1.0 + arms.recurrence) * self.width_scale
         often = offered_share * math.sqrt(2.0 * math.log(self._round + 1.0))
-        item_width = width * self._item_share * often
-        return max(width, item_width), item_width
+        item_alpha = self._item_share * self.width_scale * kappa * often
+        return max(self.width_scale * kappa, item_alpha), item_alpha
 
     def _given_expected(self, slate: Slate, scores: FloatArray) -> FloatArray:
         """Return scores (3, n) with the widths that arms have once the expected rewards are known.

@@ -2,18 +2,19 @@
 
 A reward of item i is r = φ'θ + c'δ_i + noise, the noise of variance σ², with independent prior
 coefficients of deviation στ, where every column of φ and of c has its τ. Coefficients are in units
-of τ here, a = θ/τ and d_i = δ_i/τ, and φ and c come times τ. With the sums over the rewards of each
+of τ here, a = θ/τ and d_i = δ_i/τ, and φ and c come times τ. (With rewards in units of σ these are
+θ̄ and δ̄_i of `reward_model` and `items`.) With the sums over the rewards of each
 item i, the posterior precision of (d_1, d_2, …, a), times σ², has the blocks
 
     A_i = I + Σcc',   B_i = Σcφ',   P = I + Σφφ'   (over all rewards),
 
 and nothing between two items. So its Cholesky factor has the blocks
 
-    L_i with L_iL_i' = A_i,   W_i = L_i⁻¹B_i,   L with LL' = V = P − Σ_i W_i'W_i,
+    L_i with L_iL_i' = A_i,   U_i = L_i⁻¹B_i,   L with LL' = V = P − Σ_i U_i'U_i,
 
-and with the responses w_i = L_i⁻¹Σcr, w = L⁻¹(Σφr − Σ_i W_i'w_i) the posterior is
+and with the responses w_i = L_i⁻¹Σcr, w = L⁻¹(Σφr − Σ_i U_i'w_i) the posterior is
 
-    a ~ N(L⁻ᵀw, σ²V⁻¹),   d_i given a ~ N(L_i⁻ᵀ(w_i − W_i a), σ²A_i⁻¹).
+    a ~ N(L⁻ᵀw, σ²V⁻¹),   d_i given a ~ N(L_i⁻ᵀ(w_i − U_i a), σ²A_i⁻¹).
 
 If σ²K is the covariance of the rewards with all coefficients integrated out, then
 
@@ -211,12 +212,12 @@ class Posterior:
 
     Attributes
     ----------
-    sums : ndarray, shape (n_items, n_item_columns, n_features + 1)
+    item_sums : ndarray, shape (n_items, n_item_columns, n_features + 1)
         The columns of B_i, then Σcr.
     item_roots_inverse : ndarray, shape (n_items, n_item_columns, n_item_columns)
         L_i⁻¹.
     item_white : ndarray, shape (n_items, n_item_columns, n_features + 1)
-        The columns of W_i, then w_i.
+        The columns of U_i, then w_i.
     root, root_inverse : ndarray, shape (n_features, n_features)
         L and L⁻¹, lower triangular.
     white : ndarray, shape (n_features,)
@@ -233,8 +234,8 @@ class Posterior:
         item_roots = _roots(sums[:, :, :k] * item_taus)
         self.item_log_det = _log_det(item_roots)
         self.item_roots_inverse = _inverses(item_roots)
-        self.sums = sums[:, :, k:] * scale
-        self.item_white = self.item_roots_inverse @ self.sums
+        self.item_sums = sums[:, :, k:] * scale
+        self.item_white = self.item_roots_inverse @ self.item_sums
         white = self.item_white.reshape(-1, len(scale))
         rest = scale[:, None] * statistics.products * scale - white.T @ white
         (self.root,) = roots = _roots(rest[None, :-1, :-1])
@@ -261,7 +262,10 @@ class Posterior:
         return np.asarray(self.item_roots_inverse.transpose(0, 2, 1) @ self.item_roots_inverse)
 
     def variances(self) -> tuple[FloatArray, FloatArray]:
-        """Return the variances of a, and the sums over items of those of d, in units of σ²."""
+        """Return the variances of a, and the sums over items of those of d, in units of σ².
+
+        diag V⁻¹, and the diagonals of A_i⁻¹ + S_iV⁻¹S_i' with S_i = A_i⁻¹B_i.
+        """
         own, given_a = (
             (inverse * inverse).sum(axis=-2)
             for inverse in (self.root_inverse, self.item_roots_inverse)
@@ -271,11 +275,11 @@ class Posterior:
         by_a *= by_a
         return own, given_a.sum(axis=0) + by_a.sum(axis=1).reshape(given_a.shape).sum(axis=0)
 
-    def products(self, a: FloatArray, d: FloatArray) -> FloatArray:
+    def covariance_of(self, a: FloatArray, d: FloatArray) -> FloatArray:
         """Return X'CX for columns X = (d, a), where C is the posterior covariance over σ².
 
         `a` has shape (n_features, n), `d` (n_items, n_item_columns, n). X is solved with the whole
-        Cholesky factor: first L_i⁻¹d_i, then L⁻¹(a − Σ_i W_i'L_i⁻¹d_i).
+        Cholesky factor: first L_i⁻¹d_i, then L⁻¹(a − Σ_i U_i'L_i⁻¹d_i).
         """
         n_items, k, n = d.shape
         items = (self.item_roots_inverse @ d).reshape(n_items * k, n)

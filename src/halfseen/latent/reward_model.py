@@ -1,14 +1,12 @@
 """The reward model: r = b + φ'θ + c'δ_i + noise, with prior scales by evidence.
 
 Rewards are centred and divided by the deviation σ of the noise, and features come times their
-scales τ, so that coefficients are θ̄ = θ/(στ) ~ N(0, I), and those of items, also written δ_i,
-likewise. With A_i = I + Σcc', B_i = Σcφ' and s_i = Σcr over the
-rewards of item i, and its coefficients δ_i integrated out (`items`),
+scales τ, so that the coefficients are θ̄ = θ/(στ) ~ N(0, I), and δ̄_i likewise. The intercept is the
+first of θ̄. The posterior of θ̄ is `ridge`, with precision V and mean V⁻¹u of `regression`; that of
+δ̄_i given θ̄ is in `items`. The expected reward of an arm of item i has, in units of σ, the mean and
+the variance
 
-    V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i,   θ̄ ~ N(V⁻¹(Σφr − Σ_i B_i'A_i⁻¹s_i), V⁻¹),
-
-and the expected reward of an arm of item i has the mean φ̃'E[θ̄] + c'A_i⁻¹s_i and the variance
-φ̃'V⁻¹φ̃ + c'A_i⁻¹c, the second part given θ̄, where φ̃ = φ − B_i'A_i⁻¹c. `ridge` is the posterior of θ̄.
+    φ̃'E[θ̄] + c'A_i⁻¹s_i,   φ̃'V⁻¹φ̃ + c'A_i⁻¹c,   φ̃ = φ − B_i'A_i⁻¹c.
 """
 
 import math
@@ -69,22 +67,27 @@ class RewardModel(NamedTuple):
     features : Features
         With scales.
     scales : Scales
-    shift : float
-        Subtracted from rewards.
+    centre : float
+        Mean of the rewards, without their level.
     ridge : Ridge
         Posterior of θ̄.
     items : Items
-        Posteriors of δ_i given θ̄.
+        Posteriors of δ̄_i given θ̄.
     drift : Drift
-        Of the level of rewards, which is in `shift`.
+        Of the level of rewards.
     """
 
     features: Features
     scales: Scales
-    shift: float
+    centre: float
     ridge: Ridge
     items: Items
     drift: Drift = FIXED
+
+    @property
+    def shift(self) -> float:
+        """b̄, which is subtracted from rewards: the centre and the level now."""
+        return self.centre + self.drift.level
 
     @classmethod
     def fitted(
@@ -113,16 +116,16 @@ class RewardModel(NamedTuple):
         drift : Drift
             Of the level of rewards, which was subtracted from those in `rows`.
         """
-        shift = _mean(rows, summary) if unscaled.intercept else 0.0
+        centre = _mean(rows, summary) if unscaled.intercept else 0.0
         phi, c = unscaled.design(rows.arms, rows.contexts)
-        statistics = rows.statistics(phi, c, shift=shift, pure_error=pure_error)
+        statistics = rows.statistics(phi, c, shift=centre, pure_error=pure_error)
         reduced, blocks = statistics, unscaled.blocks
         if summary is not None:
             reduced = statistics = statistics.plus(summary)
         elif any(len(each) > len(phi) for each in blocks.values()):
             few, blocks = reduced_design(phi, blocks)
-            reduced = rows.statistics(few, c, shift=shift, pure_error=pure_error)
-        unit = math.sqrt(statistics.mean_square)
+            reduced = rows.statistics(few, c, shift=centre, pure_error=pure_error)
+        unit = math.sqrt(statistics.mean_square)  # the evidence sees rewards of mean square 1
         evidence = Evidence(
             reduced.in_unit(unit),
             blocks,
@@ -134,16 +137,17 @@ class RewardModel(NamedTuple):
         scales = scales._replace(noise_scale=unit * scales.noise_scale)
         features = _with_scales(unscaled, scales)
         ridge, items = _regression(statistics.in_unit(scales.noise_scale), unscaled, features)
-        return cls(features, scales, shift + drift.level, ridge, items, drift)
+        return cls(features, scales, centre, ridge, items, drift)
 
     def candidates(self, slate: Slate, contexts: FloatArray) -> Candidates:
         """Return the arms of a slate, with their context (1, context_dim)."""
         table = slate._table
         phi, c = self.features.design(table, contexts)
         if not self.features.n_item_columns:
-            return Candidates(phi)
+            return Candidates(phi)  # φ̃ = φ
         keys = self.keys(table, slate._items)
-        return Candidates(phi, keys, *self.items.condition(keys, c, phi))
+        conditioned, means, variances = self.items.conditioned(keys, c, phi)
+        return Candidates(conditioned, keys, means, variances)
 
     def keys(self, table: FloatArray, items: NDArray[np.int64] | None) -> Keys:
         """Return which item each arm (n, dim or more) is.
@@ -213,7 +217,7 @@ class RewardModel(NamedTuple):
         if self.features.n_item_columns:
             keys, numbers = np.unique(self.keys(rows.arms, rows.items), return_inverse=True)
             estimates += (c * self.items.coefficients(keys, theta)[numbers]).sum(axis=1)
-        rest = rows.rewards + rows.drifts - (self.shift - self.drift.level)
+        rest = rows.rewards + rows.drifts - self.centre
         return np.asarray(rest - self.scales.noise_scale * estimates)
 
     def updated(
@@ -248,8 +252,7 @@ class RewardModel(NamedTuple):
         residual = target - float(estimate)
         ridge.update(phi, target)
         drift = self.drift.updated(sigma * residual) if moves_level else self.drift
-        shift = self.shift + drift.level - self.drift.level
-        model = RewardModel(self.features, self.scales, shift, ridge, items, drift)
+        model = self._replace(ridge=ridge, items=items, drift=drift)
         return model, residual * residual / (1.0 + float(width) ** 2)
 
 
@@ -264,7 +267,7 @@ def _mean(rows: Observations, summary: Statistics | None) -> float:
 def _regression(
     statistics: Statistics, unscaled: Features, features: Features
 ) -> tuple[Ridge, Items]:
-    """Return the posteriors of θ̄ and δ for some of the groups, which have scales.
+    """Return the posteriors of θ̄ and δ̄ for some of the groups, which have scales.
 
     The rewards in `statistics` are in units of the noise.
     """
@@ -276,7 +279,9 @@ def _regression(
     ridge = Ridge(features.n_features, ridge=1.0)
     root = np.ascontiguousarray(posterior.root.T)
     ridge.set_root(root, posterior.white, posterior.log_det, int(some.n_rewards))
-    return ridge, Items.of(some.keys, ItemPosterior(posterior.item_covariances, posterior.sums))
+    return ridge, Items.of(
+        some.keys, ItemPosterior(posterior.item_covariances, posterior.item_sums)
+    )
 
 
 def _with_scales(unscaled: Features, scales: Scales) -> Features:

@@ -105,14 +105,14 @@ class RewardModelField(NamedTuple):
     unscaled: Features
 
     def dump(self, value: RewardModel) -> dict[str, Any]:
-        """Return scales, regression and items."""
+        """Return scales, posteriors and the level."""
         return {
             "groups": list(value.features.columns),
             "item_groups": list(value.features.item_columns),
             "logs": value.scales.logs,
             "noise": value.scales.noise_scale,
             "n_effective": value.scales.n_effective,
-            "shift": value.shift,
+            "centre": value.centre,
             "drift": DRIFT.dump(value.drift),
             "ridge": state.dump(value.ridge),
             "items": ItemsField().dump(value.items),
@@ -133,9 +133,9 @@ class RewardModelField(NamedTuple):
         state.restore(ridge, plain["ridge"])
         sizes = state.Sizes(n_columns=features.n_item_columns, n_sums=features.n_features + 1)
         items = ItemsField().load("items", plain["items"], sizes)
-        shift = checks.real("shift", plain["shift"], -LARGEST, LARGEST)
+        centre = checks.real("centre", plain["centre"], -LARGEST, LARGEST)
         drift = DRIFT.load("drift", plain["drift"], sizes)
-        return RewardModel(features, scales, shift, ridge, items, drift)
+        return RewardModel(features, scales, centre, ridge, items, drift)
 
 
 def checked_groups(given: Any, known: tuple[str, ...]) -> list[str]:
