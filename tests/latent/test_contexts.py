@@ -98,7 +98,7 @@ def test_memory_with_a_context_is_bounded_and_items_are_not_forgotten():
     ours, *_ = play(small, rounds)
     theirs, *_ = play(large, rounds)
     assert len(small._history) <= 2 * small._settings.n_kept < 200
-    counts = small._history.summary.items.counts
+    counts = small._history.summary.item_products[:, 0, 0]
     assert counts.sum() + len(small._history) == pytest.approx(800)
     assert ours[400:].sum() < 1.5 * theirs[400:].sum()
 

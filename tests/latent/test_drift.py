@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from halfseen import Agent, LatentUcb, load
-from halfseen.latent.drift import Drift, Path, Surprise, moving_level
+from halfseen.latent.drift import Drift, Path, moving_level
+from halfseen.latent.surprise import Surprise
 
 
 def played(policy, n_rounds, *, level=lambda time: 0.0, flips=False):
@@ -44,7 +45,7 @@ def test_units_of_rewards_do_not_matter_to_the_level():
     plain, scaled = moving_level(rounds, y), moving_level(rounds, -1e6 * y + 1e9)
     assert scaled.speed == plain.speed
     assert np.allclose(scaled.levels, -1e6 * plain.levels + 1e9)
-    assert Drift(1.0, 0.5).after(2.0) == Drift(2.0, 0.5)
+    assert Drift(1.0, 0.5).updated(2.0) == Drift(2.0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_a_taste_that_flips_is_a_surprise_and_health_says_what_to_do():
 def test_squares_that_stay_as_they_are_surprise_nobody():
     random, surprise = np.random.default_rng(0), Surprise()
     for square in random.standard_t(4, size=5000) ** 2:
-        surprise = surprise.after(float(square))
+        surprise = surprise.updated(float(square))
         assert not surprise.is_large
 
 

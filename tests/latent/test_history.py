@@ -5,7 +5,8 @@ import pytest
 
 from halfseen.factors.model import Factors
 from halfseen.latent.features import RowFeatures, chosen_crossing, joint_features
-from halfseen.latent.history import History, Observations, Summary, projection
+from halfseen.latent.history import History, Observations
+from halfseen.latent.projection import projection
 from halfseen.latent.reward_model import RewardModel
 from latent.test_reward_model import CONTEXT_DIM, DIM, GROUPS, features_of, scores, side, world
 
@@ -60,7 +61,7 @@ def test_a_summary_is_as_good_as_its_rewards(kind, offset):
     summary = small.summary
     assert len(small) == most
     assert summary.n_rewards == 400 - small.rows.counts.sum()
-    assert summary.root.shape[1] == features.n_features + 1
+    assert summary.n_features == features.n_features
     new = world(20, seed=3, kind=kind)
     same_models(fitted(small, features), fitted(history, features), new, rtol=1e-4)
 
@@ -95,10 +96,9 @@ def test_summaries_project_exactly_between_linear_features(kind):
     old, new = features(0.0, 1.0), features(0.7, 2.0)
     ours = history_of(rows).compacted(old, 60).projected(old, new).summary
     theirs = history_of(rows).compacted(new, 60).summary
-    grams = [each.products(0.0) for each in (ours, theirs)]
-    np.testing.assert_allclose(*grams, rtol=1e-6, atol=1e-5)
-    np.testing.assert_array_equal(ours.items.keys, theirs.items.keys)
-    np.testing.assert_allclose(ours.items.sums, theirs.items.sums, rtol=1e-6, atol=1e-5)
+    np.testing.assert_allclose(ours.products, theirs.products, rtol=1e-6, atol=1e-5)
+    np.testing.assert_array_equal(ours.keys, theirs.keys)
+    np.testing.assert_allclose(ours.item_products, theirs.item_products, rtol=1e-6, atol=1e-5)
 
 
 def test_directions_that_no_arm_shows_are_matched_by_name():
@@ -110,14 +110,16 @@ def test_directions_that_no_arm_shows_are_matched_by_name():
 def test_summaries_join_to_the_summary_of_all():
     rows = world(50, kind="features")
     features = features_of(rows)
-    whole = Summary.of(rows, features)
-    first, second = (
-        Summary.of(rows.select(part), features) for part in (slice(0, 9), slice(9, 50))
+    phi, c = features.design(rows.arms, rows.contexts)
+    first, second, whole = (
+        rows.select(part).statistics(phi[part], c[part], shift=shift)
+        for part, shift in ((slice(0, 9), 1.0), (slice(9, 50), 5.0), (slice(0, 50), 1.0))
     )
     ours = first.plus(second)
-    np.testing.assert_allclose(ours.products(0.0), whole.products(0.0), atol=1e-8)
-    np.testing.assert_allclose(ours.items.sums, whole.items.sums, atol=1e-8)
-    assert ours[1:3] == pytest.approx(whole[1:3])
+    np.testing.assert_allclose(ours.products, whole.products, atol=1e-8)
+    np.testing.assert_array_equal(ours.keys, whole.keys)
+    np.testing.assert_allclose(ours.item_products, whole.item_products, atol=1e-8)
+    assert ours[3:] == pytest.approx(whole[3:])
 
 
 def test_a_summary_in_many_steps_plays_like_all_rewards():

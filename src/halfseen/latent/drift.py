@@ -1,4 +1,4 @@
-"""A level of rewards that moves, shared by all arms; and rewards that the model did not expect.
+"""A level of rewards that moves, shared by all arms.
 
 The level of rewards is a random walk, measured by the residuals y of the reward model. The means of
 consecutive blocks of n residuals at times t in [0, 1] have the covariance
@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import checks
-from halfseen.state import Real, Value, Whole
+from halfseen.state import Real, Value
 from halfseen.values import LARGEST, FloatArray
 
 # Blocks whose means show a drifting level; blocks with fewer residuals show nothing.
@@ -45,7 +44,7 @@ class Drift(NamedTuple):
     level: float = 0.0
     gain: float = 0.0
 
-    def after(self, residual: float) -> "Drift":
+    def updated(self, residual: float) -> "Drift":
         """Return the drift after one more reward."""
         return self._replace(level=self.level + self.gain * residual) if self.gain else self
 
@@ -103,63 +102,3 @@ def moving_level(rounds: NDArray[np.int64], residuals: FloatArray) -> Path | Non
         return None
     smoothed = constant[best] + vectors @ (moved * rest / variances)[best] / roots
     return Path(middles, unit * smoothed, float(_MOVES[best]))
-
-
-# Rewards that count in `lately`, and at most in what was usual before.
-_LATELY, _USUALLY = 200, 2000
-# Squared residuals are surprising beyond this share of the usual ones and so many errors.
-_LARGER, _ERRORS = 1.25, 5.0
-_FEWEST = 400
-
-
-class Surprise(NamedTuple):
-    """Squared residuals of rewards when they came, lately and usually.
-
-    By the normal law these are, up to constants, the predictive log-likelihood of the latest
-    rewards and what the model expects of it.
-
-    Attributes
-    ----------
-    n : int
-        Rewards so far.
-    lately, usual, fourth : float
-        Means of squares, lately and usually, and of their squares; in units of the predictive
-        variance.
-    """
-
-    n: int = 0
-    lately: float = 1.0
-    usual: float = 1.0
-    fourth: float = 3.0
-
-    def after(self, square: float) -> "Surprise":
-        """Return what is known after one more squared residual."""
-        square, n = min(square, 100.0), self.n + 1
-        now, usually = 1.0 / min(n, _LATELY), 1.0 / min(n, _USUALLY)
-        return Surprise(
-            n,
-            self.lately + now * (square - self.lately),
-            self.usual + usually * (square - self.usual),
-            self.fourth + usually * (square * square - self.fourth),
-        )
-
-    @property
-    def ratio(self) -> float:
-        """How much larger squared residuals are lately than usually."""
-        return self.lately / max(self.usual, 1e-300)
-
-    @property
-    def is_large(self) -> bool:
-        """Whether the model no longer expects what it gets."""
-        spread = math.sqrt(max(0.0, self.fourth - self.usual**2) / (2 * _LATELY - 1))
-        excess = self.lately - self.usual
-        return self.n >= _FEWEST and self.ratio > _LARGER and excess > _ERRORS * spread
-
-
-SURPRISE = Value(
-    Surprise,
-    n=Whole(high=checks.LARGEST_HORIZON),
-    lately=Real(0.0, 1e4),
-    usual=Real(0.0, 1e4),
-    fourth=Real(0.0, 1e8),
-)

@@ -373,18 +373,18 @@ class Epoch(NamedTuple):
         Also returns the history, bounded, with its summary in the features of this epoch.
         """
         n_context = contexts.table.shape[1]
-        if last is None:
-            before = RowModel.unknown(arms.table.shape[1]), RowModel.unknown(n_context)
-        else:
-            before = last.arms, last.context
-        arm_model = RowModel.fitted(settings, arms, round, before[0], settings.rank)
-        context_model = before[1]
+        last_arms, last_context = RowModel.unknown(arms.table.shape[1]), RowModel.unknown(n_context)
+        if last is not None:
+            last_arms, last_context = last.arms, last.context
+        arm_model = RowModel.fitted(settings, arms, round, last_arms, settings.rank)
+        context_model = last_context
         if n_context:
-            context_model = RowModel.fitted(settings, contexts, round, before[1])
+            context_model = RowModel.fitted(settings, contexts, round, last_context)
         features = _features(settings, arm_model, context_model)
         drift = FIXED
         if last is not None:
             history, drift = _without_drift(settings, history, round, last, first_pending)
+            # Sums are in the features of the last epoch, until they are projected.
             history = settings.bounded(history, last.features, first_pending)
             history = history.projected(last.features, features)
         model = _fitted_rewards(settings, features, history, round, last, drift)
@@ -458,6 +458,7 @@ def _fitted_rewards(
 def _is_informative(settings: Settings, history: History) -> bool:
     """Return whether any reward differs from the first one; through the origin, from 0."""
     usual = 0.0 if settings.through_origin else float(history.rows.rewards[0])
-    rests = [history.rows.rewards - usual, np.array([history.pure_error])]
-    rests += [] if history.summary is None else [history.summary.targets(usual)]
-    return any(is_different(usual + float(np.abs(each).max()), usual) for each in rests)
+    rests = [float(np.abs(history.rows.rewards - usual).max()), history.pure_error]
+    if history.summary is not None:
+        rests.append(math.sqrt(max(0.0, history.summary.shifted(usual).mean_square)))
+    return any(is_different(usual + rest, usual) for rest in rests)

@@ -15,7 +15,8 @@ import numpy as np
 
 from halfseen.factors.table import moved_by_seeing as entries_moved
 from halfseen.factors.table import moves_by_seeing
-from halfseen.latent.features import RowFeatures
+from halfseen.latent.features import Features, RowFeatures
+from halfseen.latent.groups import CROSSED, FILLED, LATENT, MASK
 from halfseen.latent.reward_model import RewardModel
 from halfseen.values import BoolArray, FloatArray, Slate
 from halfseen.values.reasons import Reasons
@@ -30,10 +31,10 @@ def reasons(
 ) -> Reasons:
     """Return the parts of the scores of arms, with their context (1, context_dim)."""
     sigma, theta, features = model.scales.noise_scale, model.ridge.estimate, model.features
-    arm, table, own = features.arm, slate._table, features.arm_theta(theta)
+    arm, table, own = features.arm, slate._table, _arm_theta(features, theta)
     intercept = model.shift + sigma * float(theta[0] * features.taus[0])
-    by_value = sigma * arm.weights(own) * arm.deviations(table)
-    by_hole = sigma * arm.missing(table, own)
+    by_value = sigma * _weights(arm, own) * _deviations(arm, table)
+    by_hole = sigma * _by_mask(arm, table, own)
     context, crossed = _context_reasons(model, slate, contexts)
     rest = estimates - (intercept + by_value.sum(axis=1) + by_hole.sum(axis=1))
     item = rest - context.sum(axis=1) - crossed.sum(axis=1)
@@ -65,11 +66,71 @@ def _implausible(rows: RowFeatures, table: FloatArray) -> BoolArray:
     return np.asarray(hidden & (table == table))
 
 
+def _weights(rows: RowFeatures, theta: FloatArray) -> FloatArray:
+    """Return what a deviation of each entry of a filled row adds to θ'φ, shape (dim,).
+
+    The posterior mean of z given what is seen is that given the filled row, as both are linear:
+    E[z | seen] = E[E[z | all] | seen]. So θ'φ is linear in the filled row, with weights that do not
+    depend on what is seen.
+    """
+    model, columns = rows.model, rows.columns
+    weights = np.zeros(model.dim)
+    if FILLED in columns:
+        weights += theta[columns[FILLED]] / rows.norms[FILLED]
+    if LATENT in columns:
+        precise = model.loadings / np.sqrt(model.noise)
+        precision = np.eye(model.rank) + precise @ precise.T
+        direction = np.linalg.solve(precision, theta[columns[LATENT]])
+        weights += (direction @ (model.loadings / model.noise)) / rows.norms[LATENT]
+    return weights * (model.scale > 0.0)
+
+
+def _deviations(rows: RowFeatures, table: FloatArray) -> FloatArray:
+    """Return filled rows (n, dim) in deviations from the mean, clipped."""
+    model, table = rows.model, rows.shown(table)
+    seen = model.residuals(table) * np.sqrt(model.noise)
+    return np.where(seen == seen, seen, model.latent(table) @ model.loadings)
+
+
+def _by_mask(rows: RowFeatures, table: FloatArray, theta: FloatArray) -> FloatArray:
+    """Return what the mask of rows (n, dim) adds to θ'φ, shape (n, dim)."""
+    table, masked = rows.shown(table), rows.masked
+    added = np.zeros(table.shape)
+    if MASK in rows.columns:
+        seen = ((table == table) - rows.shares) * (rows.shares > 0.0)
+        added[:, masked] = seen[:, masked] * theta[rows.columns[MASK]] / rows.norms[MASK]
+    return added
+
+
+def _arm_theta(features: Features, theta: FloatArray) -> FloatArray:
+    """Return the coefficients of the arm's columns, without those of products, (n_columns,)."""
+    own: FloatArray = (features.taus * theta)[1 : 1 + features.arm.n_columns]
+    return own
+
+
+def _crossed_theta(features: Features, theta: FloatArray) -> FloatArray:
+    """Return the coefficients of products, one row for each column of the arm."""
+    columns = features.columns.get(CROSSED, slice(0, 0))
+    weights = (features.taus * theta)[columns] / features.crossed_norm
+    return weights.reshape(len(features.left), len(features.right))
+
+
 def _context_theta(model: RewardModel, slate: Slate) -> tuple[FloatArray, FloatArray]:
-    """Return the coefficients of the context's columns, for all arms and more for each."""
-    theta, table = model.ridge.estimate, slate._table
+    """Return the coefficients of the context's columns: for all arms, and more for each.
+
+    Shapes (n_columns,) and (n_arms, n_columns).
+    """
+    features, theta, table = model.features, model.ridge.estimate, slate._table
     own = model.items.coefficients(model.keys(table, slate._items), theta)
-    return model.features.context_theta(table, theta, own)
+    shared = np.zeros(features.context.n_columns)
+    each = np.zeros((len(table), features.context.n_columns))
+    first = 1 + features.arm.n_columns
+    shared[features.shared] = (features.taus * theta)[first : first + len(features.shared)]
+    each[:, features.by_item] = (features.item_taus * own)[:, 1:]
+    each[:, features.right] += features.arm.design(table)[:, features.left] @ _crossed_theta(
+        features, theta
+    )
+    return shared, each
 
 
 def _context_reasons(
@@ -78,11 +139,11 @@ def _context_reasons(
     """Return what each feature of the context adds: to all arms, and more to each of them."""
     context = model.features.context
     shared, each = _context_theta(model, slate)
-    deviations = context.deviations(contexts)[0]
+    deviations = _deviations(context, contexts)[0]
 
     def added(theta: FloatArray) -> FloatArray:
-        by_value: FloatArray = context.weights(theta) * deviations
-        by_hole: FloatArray = context.missing(contexts, theta)[0]
+        by_value: FloatArray = _weights(context, theta) * deviations
+        by_hole: FloatArray = _by_mask(context, contexts, theta)[0]
         return by_value + by_hole
 
     more, sigma = np.array([added(own) for own in each]), model.scales.noise_scale
@@ -97,17 +158,32 @@ def moved_by_seeing(
     Mask features are unchanged: choosing to measure an entry carries no information.
     """
     features, theta, table = model.features, model.ridge.estimate, slate._table
-    own = features.arm_theta(theta) + features.crossed_theta(contexts, theta)
-    arm = features.arm
+    own, arm = _arm_theta(features, theta), features.arm
+    context = features.context.design(contexts)[0, features.right]
+    own[features.left] += _crossed_theta(features, theta) @ context
     varies = arm.model.scale > 0.0
     known = _known(groups, arm.model.dim)
-    given = arm.model.loadings * varies, arm.model.noise, arm.weights(own), known
+    loadings, noise, weights = arm.model.loadings * varies, arm.model.noise, _weights(arm, own)
     shown = arm.shown(table)
-    moved = np.array([entries_moved(each, *given) for each in (shown != shown) & varies])
-    keys, (_, c) = model.keys(table, slate._items), features.design(table, contexts)
-    moved *= model.items.unexplained_share(keys, c)[:, None]
+    hidden = (shown != shown) & varies
+    moved = np.array([entries_moved(each, loadings, noise, weights, known) for each in hidden])
+    moved *= _unexplained_share(model, slate, contexts)[:, None]
     moved *= model.scales.noise_scale
     return moved
+
+
+def _unexplained_share(model: RewardModel, slate: Slate, contexts: FloatArray) -> FloatArray:
+    """Return which share of the effect of an arm's feature is left in φ̃, shape (n_arms,).
+
+    If all rewards of an item had φ_j = x, then B_j = xΣc, and φ̃_j = x(1 − c'A⁻¹Σc). As c₁ is
+    constant, Σcc₁ is the first column of A − I, and the share is (A⁻¹c)₁/c₁.
+    """
+    if not model.features.n_item_columns:
+        return np.ones(slate.n_arms)
+    _, c = model.features.design(slate._table, contexts)
+    covariances = model.items.of_each(model.keys(slate._table, slate._items)).covariance
+    gain = (covariances[:, 0] * c).sum(axis=1)
+    return np.asarray(np.clip(gain / c[:, 0], 0.0, 1.0))
 
 
 def moved_by_context(
@@ -119,13 +195,14 @@ def moved_by_context(
     """
     context = model.features.context
     shared, each = _context_theta(model, slate)
-    weights = np.array([context.weights(shared + own) for own in each])
+    weights = np.array([_weights(context, shared + own) for own in each])
     varies = context.model.scale > 0.0
     shown = context.shown(contexts)[0]
     hidden = (shown != shown) & varies
     known = _known(groups, context.model.dim)
-    given = context.model.loadings * varies, context.model.noise, weights, known
-    return [model.scales.noise_scale * move for move in moves_by_seeing(hidden, *given)]
+    loadings, noise = context.model.loadings * varies, context.model.noise
+    moves = moves_by_seeing(hidden, loadings, noise, weights, known)
+    return [model.scales.noise_scale * move for move in moves]
 
 
 def _known(groups: Sequence[Sequence[int]], dim: int) -> list[list[int]]:

@@ -1,15 +1,17 @@
-"""Features of the reward model: φ = (1000, τ_g φ_g, …), group after group.
+"""Features of the reward model: φ = (1, φ_1, φ_2, …) and c = (1, c_1, …), group after group.
 
-The first column belongs to the intercept, whose τ is 1000. A row x of arms, with the factor model
-x = μ + Wz + ε, gives the groups
+A row x of arms, with the factor model x = μ + Wz + ε, gives the groups
 
     latent: E[z | x_Ω],   filled: (E[x | x_Ω] − location)/scale, seen entries clipped at ±1000,
-    mask: 1[j ∈ Ω] − share of rows that show j.
+    mask: 1[j ∈ Ω] − share of rows that show j,
 
-A row of contexts gives the same groups, and both sides together the products of their columns.
-Each group is divided by about its norm and multiplied by its prior scale τ_g. The columns c of a
-context whose coefficients differ by item are (τ, τ_g c_g, …). Without a context its side has no
-columns.
+divided by √rank, √(number of features that vary), and √Σ share(1 − share), so that a group has
+about the norm 1. A row of contexts gives the same groups. φ has the columns of the arm, those of
+the context, and the products of some columns of both sides. c has columns of the context whose
+coefficients differ by item. Without a context its side has no columns.
+
+Columns that share a prior scale τ are a block: a group, or the levels of one category among filled
+columns. Once the scales are known, every column is multiplied by its τ.
 """
 
 import math
@@ -20,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.factors.model import Factors
-from halfseen.latent.evidence import Scales
+from halfseen.latent.evidence import INTERCEPT, Scales
 from halfseen.latent.groups import (
     BY_ITEM,
     CONTEXT_GROUPS,
@@ -30,15 +32,13 @@ from halfseen.latent.groups import (
     LATENT,
     MASK,
     ROW_GROUPS,
+    block_name,
 )
 from halfseen.latent.plausible import no_limits, plausible
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
 _kernels = LazyModule("halfseen.kernels.arm_features")
-
-INTERCEPT = 1000.0
-"""The intercept's scale: its prior is practically flat, as rewards are centred."""
 
 MOST_CROSSED = 1000
 """Largest number of products."""
@@ -57,9 +57,6 @@ _MOST_ITEM_COEFFICIENTS, _ALWAYS_BY_ITEM = 1200, 200
 
 Crossing = tuple[tuple[str, ...], tuple[str, ...]]
 """The groups of arms, and of contexts, whose columns are multiplied."""
-
-# Groups whose columns have no names, so that those of two models cannot be matched.
-_UNNAMED = (LATENT, CONTEXT_GROUPS[LATENT], BY_ITEM[LATENT], CROSSED)
 
 
 class RowFeatures:
@@ -83,15 +80,15 @@ class RowFeatures:
     ----------
     columns : dict
         For each group the slice of its columns.
-    sources : dict
-        The features with a common prior scale: for each category, known by its first level, its
-        levels, and for "" all others.
+    n_columns : int
+    norms : dict
+        What the columns of each group are divided by.
+    masked : ndarray of int
+        The features that have a mask column.
+    blocks_of_filled : dict
+        Features whose filled columns share a prior scale: for each category, known by its first
+        level, its levels, and for None all others.
     """
-
-    __slots__ = (
-        "_first_levels", "_holes", "_lift", "_limits", "_noise_deviations", "_norms", "columns",
-        "model", "n_columns", "shares", "sources",
-    )  # fmt: skip
 
     def __init__(
         self,
@@ -105,18 +102,20 @@ class RowFeatures:
         self._limits = no_limits(model.dim) if limits is None else limits
         first = np.arange(model.dim)
         first[list(first_levels)] = list(first_levels.values())
-        self._holes = np.flatnonzero(first == np.arange(model.dim))
-        categories = np.unique(list(first_levels.values())).astype(np.int64)
-        self.sources = {"": np.flatnonzero(~np.isin(first, categories))}
-        self.sources |= {f" {each}": np.flatnonzero(first == each) for each in categories}
+        self.masked = np.flatnonzero(first == np.arange(model.dim))
+        categories = sorted(set(first_levels.values()))
+        self.blocks_of_filled: dict[int | None, NDArray[np.int64]] = {
+            None: np.flatnonzero(~np.isin(first, categories))
+        }
+        self.blocks_of_filled |= {each: np.flatnonzero(first == each) for each in categories}
         self._noise_deviations = np.sqrt(model.noise)
-        variance = float((shares * (1.0 - shares))[self._holes].sum())
-        self._norms = {
+        variance = float((shares * (1.0 - shares))[self.masked].sum())
+        self.norms = {
             LATENT: math.sqrt(max(1, model.rank)),
             FILLED: math.sqrt(max(1, int(np.count_nonzero(model.scale)))),
             MASK: math.sqrt(variance) if variance > 0.0 else 1.0,
         }
-        sizes = {LATENT: model.rank, FILLED: model.dim, MASK: len(self._holes)}
+        sizes = {LATENT: model.rank, FILLED: model.dim, MASK: len(self.masked)}
         self.columns = side_by_side({group: sizes[group] for group in groups}, 0)
         self.n_columns = sum(sizes[group] for group in groups)
         self._lift = model.lift() if model.rank else None
@@ -149,49 +148,15 @@ class RowFeatures:
             if self._lift is not None:
                 latent = self._lift.coordinates(residuals)
             if LATENT in columns:
-                phi[:, first : first + model.rank] = latent / self._norms[LATENT]
+                phi[:, first : first + model.rank] = latent / self.norms[LATENT]
             if FILLED in columns:
-                start, unit = first + columns[FILLED].start, 1.0 / self._norms[FILLED]
+                start, unit = first + columns[FILLED].start, 1.0 / self.norms[FILLED]
                 _kernels.write_filled(
                     residuals, latent, self._noise_deviations, model.loadings, unit, start, phi
                 )
         if MASK in columns:
-            start, unit = first + columns[MASK].start, 1.0 / self._norms[MASK]
-            _kernels.write_mask(table, self.shares, self._holes, unit, start, phi)
-
-    def weights(self, theta: FloatArray) -> FloatArray:
-        """Return what a deviation of each entry of a filled row adds to θ'φ, shape (dim,).
-
-        The posterior mean of z given what is seen is that given the filled row, as both are linear:
-        E[z | seen] = E[E[z | all] | seen]. So θ'φ is linear in the filled row, with weights that
-        do not depend on what is seen.
-        """
-        model, columns = self.model, self.columns
-        weights = np.zeros(model.dim)
-        if FILLED in columns:
-            weights += theta[columns[FILLED]] / self._norms[FILLED]
-        if LATENT in columns:
-            precise = model.loadings / self._noise_deviations
-            precision = np.eye(model.rank) + precise @ precise.T
-            direction = np.linalg.solve(precision, theta[columns[LATENT]])
-            weights += (direction @ (precise / self._noise_deviations)) / self._norms[LATENT]
-        return weights * (model.scale > 0.0)
-
-    def deviations(self, table: FloatArray) -> FloatArray:
-        """Return filled rows (n, dim) in deviations from the mean, clipped."""
-        model, table = self.model, self.shown(table)
-        seen = model.residuals(table) * self._noise_deviations
-        return np.where(seen == seen, seen, model.latent(table) @ model.loadings)
-
-    def missing(self, table: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return what the mask of rows (n, dim) adds to θ'φ, shape (n, dim)."""
-        table = self.shown(table)
-        added = np.zeros(table.shape)
-        if MASK in self.columns:
-            seen = ((table == table) - self.shares) * (self.shares > 0.0)
-            weights = theta[self.columns[MASK]] / self._norms[MASK]
-            added[:, self._holes] = seen[:, self._holes] * weights
-        return added
+            start, unit = first + columns[MASK].start, 1.0 / self.norms[MASK]
+            _kernels.write_mask(table, self.shares, self.masked, unit, start, phi)
 
 
 class Features:
@@ -219,33 +184,18 @@ class Features:
     ----------
     columns, item_columns : dict
         For each group the slice of its columns: of φ, and of c.
-    scale_blocks, item_scale_blocks : dict
-        For each prior scale the indices of its columns, of φ and of c: a group, or of a group of
-        filled rows the levels of one category.
+    blocks, item_blocks : dict
+        For each block the indices of its columns: of φ, and of c.
     n_features, n_item_columns : int
     taus, item_taus : ndarray, shapes (n_features,) and (n_item_columns,)
         τ of each column.
+    left, right : ndarray of int
+        Columns of the arm, and of the context, that are multiplied.
+    crossed_norm : float
+        What products are divided by.
+    shared, by_item : ndarray of int
+        Columns of the context that are in φ, and in c.
     """
-
-    __slots__ = (
-        "_by_item",
-        "_left",
-        "_norm",
-        "_right",
-        "_shared",
-        "arm",
-        "columns",
-        "context",
-        "crossing",
-        "intercept",
-        "item_columns",
-        "item_scale_blocks",
-        "item_taus",
-        "n_features",
-        "n_item_columns",
-        "scale_blocks",
-        "taus",
-    )  # fmt: skip
 
     def __init__(
         self,
@@ -260,46 +210,48 @@ class Features:
     ) -> None:
         self.arm, self.context, self.crossing = arm, context, crossing
         self.intercept = intercept
-        self._left = column_indices(arm.columns, crossing[0])
-        self._right = column_indices(context.columns, crossing[1])
+        self.left = column_indices(arm.columns, crossing[0])
+        self.right = column_indices(context.columns, crossing[1])
         # About the norm of the products: each group of a side has norm 1.
-        self._norm = math.sqrt(max(1, len(crossing[0])) * max(1, len(crossing[1])))
+        self.crossed_norm = math.sqrt(max(1, len(crossing[0])) * max(1, len(crossing[1])))
         shared = [plain for plain in context.columns if CONTEXT_GROUPS[plain] in groups]
         by_item = [plain for plain in context.columns if BY_ITEM[plain] in item_groups]
-        self._shared = column_indices(context.columns, shared)
-        self._by_item = column_indices(context.columns, by_item)
+        self.shared = column_indices(context.columns, shared)
+        self.by_item = column_indices(context.columns, by_item)
         sizes = {name: size(columns) for name, columns in arm.columns.items()}
         sizes |= {CONTEXT_GROUPS[plain]: size(context.columns[plain]) for plain in shared}
         if CROSSED in groups:
-            sizes[CROSSED] = len(self._left) * len(self._right)
+            sizes[CROSSED] = len(self.left) * len(self.right)
         own = {ITEM: 1} if ITEM in item_groups else {}
         own |= {BY_ITEM[plain]: size(context.columns[plain]) for plain in by_item}
         self.columns, self.item_columns = side_by_side(sizes, 1), side_by_side(own, 0)
         self.n_features, self.n_item_columns = 1 + sum(sizes.values()), sum(own.values())
         self.taus, self.item_taus = np.ones(self.n_features), np.ones(self.n_item_columns)
-        self.scale_blocks = self._by_source(self.columns)
-        self.item_scale_blocks = self._by_source(self.item_columns)
+        self.blocks = self._blocks(self.columns)
+        self.item_blocks = self._blocks(self.item_columns)
         if scales is not None:
             self.taus[0] = INTERCEPT
-            scales.write(self.scale_blocks, self.taus)
-            scales.write(self.item_scale_blocks, self.item_taus)
+            scales.write(self.blocks, self.taus)
+            scales.write(self.item_blocks, self.item_taus)
         self.taus[0] *= intercept
 
-    def _by_source(self, columns: Mapping[str, slice]) -> dict[str, NDArray[np.int64]]:
-        """Return the indices of columns that share a prior scale."""
+    def _blocks(self, columns: Mapping[str, slice]) -> dict[str, NDArray[np.int64]]:
+        """Return the indices of the columns of each block."""
         found: dict[str, NDArray[np.int64]] = {}
         for group, each in columns.items():
-            sources = {"": np.arange(size(each))}
             if group in (FILLED, CONTEXT_GROUPS[FILLED], BY_ITEM[FILLED]):
-                sources = (self.arm if group == FILLED else self.context).sources
-            named = {group + name: each.start + own for name, own in sources.items()}
-            found |= {name: own for name, own in named.items() if len(own) or len(named) == 1}
+                row = self.arm if group == FILLED else self.context
+                for first_level, members in row.blocks_of_filled.items():
+                    if len(members) or len(row.blocks_of_filled) == 1:
+                        found[block_name(group, first_level)] = each.start + members
+            else:
+                found[group] = np.arange(each.start, each.stop)
         return found
 
-    def scaled(
+    def selected(
         self, scales: Scales, groups: Sequence[str], item_groups: Sequence[str]
     ) -> "Features":
-        """Keep some groups, and the columns that products need, and multiply each by its τ."""
+        """Return some groups, and the columns that products need, each multiplied by its τ."""
         crossing: Crossing = self.crossing if CROSSED in groups else ((), ())
         context_groups = {plain for plain, group in CONTEXT_GROUPS.items() if group in groups}
         context_groups |= {plain for plain, group in BY_ITEM.items() if group in item_groups}
@@ -324,79 +276,16 @@ class Features:
         if self.context.n_columns:
             context = self.context.design(contexts)
             first = 1 + self.arm.n_columns
-            crossed = first + len(self._shared)
-            phi[:, first:crossed] = context[:, self._shared]
+            crossed = first + len(self.shared)
+            phi[:, first:crossed] = context[:, self.shared]
             if CROSSED in self.columns:
-                left, right = phi[:, 1 + self._left], context[:, self._right] / self._norm
+                left, right = phi[:, 1 + self.left], context[:, self.right] / self.crossed_norm
                 products = left[:, :, None] * right[:, None, :]
                 phi[:, crossed:] = products.reshape(len(phi), -1)
-            c[:, 1:] = context[:, self._by_item]
+            c[:, 1:] = context[:, self.by_item]
         phi *= self.taus
         c *= self.item_taus
         return phi, c
-
-    def matching(self, other: "Features") -> FloatArray:
-        """Return the matrix that takes each feature of others for the one of the same name.
-
-        Shape (other.n_features, n_features). Features that came later are the last of their group.
-        Latent coordinates of another number have no names.
-        """
-        shape = other.n_features, self.n_features
-        matrix = _matching(self.columns, other.columns, shape)
-        matrix[0, 0] = 1.0
-        if CROSSED in self.columns and CROSSED in other.columns:
-            left, right = (
-                _matching(mine.columns, theirs.columns, (theirs.n_columns, mine.n_columns))[
-                    np.ix_(old, new)
-                ]
-                for mine, theirs, old, new in (
-                    (self.arm, other.arm, other._left, self._left),
-                    (self.context, other.context, other._right, self._right),
-                )
-            )
-            matrix[other.columns[CROSSED], self.columns[CROSSED]] = np.kron(left, right)
-        return matrix
-
-    def item_matching(self, other: "Features") -> FloatArray:
-        """Return the same for the columns of c, shape (other.n_item_columns, n_item_columns)."""
-        return _matching(
-            self.item_columns, other.item_columns, (other.n_item_columns, self.n_item_columns)
-        )
-
-    def arm_theta(self, theta: FloatArray) -> FloatArray:
-        """Return the coefficients of the arm's columns, without those of products, (n_columns,)."""
-        own: FloatArray = (self.taus * theta)[1 : 1 + self.arm.n_columns]
-        return own
-
-    def _crossed(self, theta: FloatArray) -> FloatArray:
-        """Return the coefficients of products, one row for each column of the arm."""
-        columns = self.columns.get(CROSSED, slice(0, 0))
-        weights = (self.taus * theta)[columns] / self._norm
-        return weights.reshape(len(self._left), len(self._right))
-
-    def crossed_theta(self, contexts: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return what the context (1, context_dim) of a round adds to `arm_theta`."""
-        added = np.zeros(self.arm.n_columns)
-        added[self._left] = self._crossed(theta) @ self.context.design(contexts)[0, self._right]
-        return added
-
-    def context_theta(
-        self, table: FloatArray, theta: FloatArray, own: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the coefficients of the context's columns: for all arms, and more for each.
-
-        Shapes (n_columns,) and (n, n_columns). `own`, shape (n, n_item_columns), has the
-        coefficients δ of each arm's item.
-        """
-        shared, each = (
-            np.zeros(self.context.n_columns),
-            np.zeros((len(table), self.context.n_columns)),
-        )
-        first = 1 + self.arm.n_columns
-        shared[self._shared] = (self.taus * theta)[first : first + len(self._shared)]
-        each[:, self._by_item] = (self.item_taus * own)[:, 1:]
-        each[:, self._right] += self.arm.design(table)[:, self._left] @ self._crossed(theta)
-        return shared, each
 
 
 def joint_features(
@@ -464,14 +353,3 @@ def column_indices(columns: Mapping[str, slice], groups: Iterable[str]) -> NDArr
     """Return the indices of the columns of some groups; those without columns are ignored."""
     indices = [np.arange(each.start, each.stop) for each in map(columns.get, groups) if each]
     return np.concatenate([np.empty(0, dtype=np.int64), *indices])
-
-
-def _matching(
-    ours: Mapping[str, slice], theirs: Mapping[str, slice], shape: tuple[int, int]
-) -> FloatArray:
-    matrix = np.zeros(shape)
-    for group, columns in ours.items():
-        old = theirs.get(group, slice(0, 0))
-        if size(columns) == size(old) or group not in _UNNAMED:
-            matrix[old, columns] = np.eye(size(old), size(columns))
-    return matrix

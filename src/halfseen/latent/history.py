@@ -1,12 +1,11 @@
 """Offered rows and rewards in bounded memory.
 
-Of all offered rows a uniform sample is kept. Of rewards r with features φ and c (see `items`)
-as many as fit are kept one by one, as columns; of the others their products, which suffice for the
-regression:
+Of all offered rows a uniform sample is kept. Of rewards as many as fit are kept one by one, as
+columns; the others are summed up in what suffices for the regression (`Statistics`):
 
-    Σ(φ, r)(φ, r)' = R'R   and   Σc(c, φ, r)' by item.
+    Σ(φ, r)(φ, r)'   and, for each item,   Σc(c, φ, r)'.
 
-When a new epoch has other features φ*, products are projected: φ* ≈ φT with T by least squares.
+When a new epoch has other features, these are projected (`projection`).
 """
 
 import math
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys, widened_rows
 from halfseen.latent.drift import Path
 from halfseen.latent.features import Features
-from halfseen.latent.items import ItemStatistics
+from halfseen.latent.projection import projected
+from halfseen.latent.regression import Statistics
 from halfseen.linear.history import Reservoir
 from halfseen.state import Part
 from halfseen.values import FloatArray
@@ -35,10 +35,6 @@ _FEWEST_ARMS = 16
 _FIRST_SIZE = 64
 # Arms on which the projection onto the features of a new model is fitted.
 _PROJECTED_ARMS = 2000
-# A summary is given up if the mean square of its features exceeds that of these arms so many times.
-_LARGEST_PROJECTED = 100.0
-# Directions in which features vary by less than this share of the most are rounding.
-_ROUNDING = 1e-10
 
 
 def arms_kept(dim: int, memory_bytes: int) -> int:
@@ -150,10 +146,20 @@ class Observations(NamedTuple):
         """Which item each arm is, shape (n,)."""
         return item_keys(self.arms, self.items)
 
-    def by_item(self, c: FloatArray, phi: FloatArray, shift: float) -> ItemStatistics:
-        """Return the sums of each item, given c and φ of the rows."""
+    def statistics(
+        self, phi: FloatArray, c: FloatArray, *, shift: float, pure_error: float = 0.0
+    ) -> Statistics:
+        """Return the statistics of the rewards, given φ and c of the rows."""
         keys = self.keys if c.shape[1] else np.empty(0, dtype=np.uint64)
-        return ItemStatistics.of(keys, c, phi, self.counts, self.rewards, shift)
+        return Statistics.of(
+            phi,
+            c,
+            keys,
+            self.counts,
+            self.rewards,
+            shift=shift,
+            pure_error_squares=pure_error**2,
+        )
 
     def merged(self, first_pending: float = math.inf) -> tuple["Observations", float]:
         """Return one row for equal arms, and the root of the sum of squares around their means.
@@ -179,65 +185,6 @@ class Observations(NamedTuple):
         return different._replace(rewards=means, counts=counts), pure_error
 
 
-class Summary(NamedTuple):
-    """Products of rewards with the features of the present epoch.
-
-    Attributes
-    ----------
-    root : ndarray, shape (at most n_features + 1, n_features + 1)
-        R with R'R = Σ(φ, r − shift)(φ, r − shift)'.
-    shift : float
-        0 if there is no intercept: then the first feature is 0.
-    n_rewards : float
-    items : ItemStatistics
-        The same rewards by item.
-    """
-
-    root: FloatArray
-    shift: float
-    n_rewards: float
-    items: ItemStatistics
-
-    @classmethod
-    def of(cls, rows: Observations, features: Features) -> "Summary":
-        """Sum up rows."""
-        total = float(rows.counts.sum())
-        shift = float(rows.counts @ rows.rewards / total) if features.intercept else 0.0
-        phi, c = features.design(rows.arms, rows.contexts)
-        samples = np.sqrt(rows.counts)[:, None] * np.column_stack([phi, rows.rewards - shift])
-        items = rows.by_item(c, phi, shift)
-        return cls(_root(samples), shift, total, items)
-
-    def targets(self, shift: float) -> FloatArray:
-        """Return the rewards of the rows of R, measured from a shift."""
-        targets: FloatArray = self.root[:, -1] + (self.shift - shift) * self.root[:, 0]
-        return targets
-
-    def products(self, shift: float) -> FloatArray:
-        """Return Σ(φ, r − shift)(φ, r − shift)'."""
-        rows = np.column_stack([self.root[:, :-1], self.targets(shift)])
-        return np.asarray(rows.T @ rows)
-
-    def mean_square(self) -> float:
-        """Return the mean of ‖φ‖² over the rewards, or that of ‖c‖² if it is larger."""
-        k = self.items.n_columns
-        own = float(np.trace(self.items.sums[:, :, :k].sum(axis=0)))
-        return max(own, float((self.root[:, :-1] ** 2).sum())) / self.n_rewards
-
-    def plus(self, other: "Summary") -> "Summary":
-        """Return one summary of the rewards of both."""
-        total = self.n_rewards + other.n_rewards
-        shift = (self.n_rewards * self.shift + other.n_rewards * other.shift) / total
-        rows = [np.column_stack([each.root[:, :-1], each.targets(shift)]) for each in (self, other)]
-        items = self.items.shifted(shift).plus(other.items)
-        return Summary(_root(np.vstack(rows)), shift, total, items)
-
-    def projected(self, matrix: FloatArray, item_matrix: FloatArray) -> "Summary":
-        """Return the summary for other φ and c, which are these times matrices."""
-        rows = np.column_stack([self.root[:, :-1] @ matrix, self.root[:, -1]])
-        return self._replace(root=_root(rows), items=self.items.projected(item_matrix, matrix))
-
-
 class History:
     """Played arms with their rewards: as many as fit, and a summary of the others.
 
@@ -250,14 +197,14 @@ class History:
         Views that must not be changed.
     pure_error : float
         Root of the sum of squared differences between merged rewards and their means.
-    summary : Summary or None
-        In the features of the present epoch.
+    summary : Statistics or None
+        Of the other rewards, in the features of the present epoch.
     """
 
     __slots__ = ("_memory", "_n", "pure_error", "summary")
 
     def __init__(
-        self, rows: Observations, pure_error: float = 0.0, summary: Summary | None = None
+        self, rows: Observations, pure_error: float = 0.0, summary: Statistics | None = None
     ) -> None:
         self._memory, self._n = rows, len(rows.rounds)
         self.pure_error, self.summary = pure_error, summary
@@ -276,12 +223,12 @@ class History:
         return self._memory.select(slice(self._n))
 
     def _with(self, **changes: Any) -> "History":
-        given: dict[str, Any] = {
+        kept: dict[str, Any] = {
             "rows": self.rows,
             "pure_error": self.pure_error,
             "summary": self.summary,
         }
-        return History(**(given | changes))
+        return History(**(kept | changes))
 
     def plus(
         self,
@@ -353,8 +300,10 @@ class History:
             return history
         rows = history.rows
         order = np.lexsort((rows.rounds, rows.counts))
-        extra, kept = order[:n_extra], np.sort(order[n_extra:])
-        summary = Summary.of(rows.select(extra), features)
+        extra, kept = rows.select(order[:n_extra]), np.sort(order[n_extra:])
+        mean = float(extra.counts @ extra.rewards / extra.counts.sum())
+        phi, c = features.design(extra.arms, extra.contexts)
+        summary = extra.statistics(phi, c, shift=mean if features.intercept else 0.0)
         if history.summary is not None:
             summary = history.summary.plus(summary)
         return history._with(rows=rows.select(kept), summary=summary)
@@ -370,14 +319,7 @@ class History:
         if self.summary is None:
             return self
         rows = self.rows.select(slice(-_PROJECTED_ARMS, None))
-        before, c_before = old.design(rows.arms, rows.contexts)
-        phi, c = new.design(rows.arms, rows.contexts)
-        matrix = projection(before, phi, new.matching(old))
-        item_matrix = projection(c_before, c, new.item_matching(old))
-        summary = self.summary.projected(matrix, item_matrix)
-        # Few arms may show the map so badly that it blows up features.
-        limit = _LARGEST_PROJECTED * float((phi * phi).sum()) / len(phi)
-        return self._with(summary=summary if summary.mean_square() <= limit else None)
+        return self._with(summary=projected(self.summary, old, new, rows.arms, rows.contexts))
 
     def widened(
         self,
@@ -403,33 +345,3 @@ def _allocated(n: int, dim: int, context_dim: int) -> Observations:
         np.zeros(n),
         np.zeros(n),
     )
-
-
-def projection(old: FloatArray, new: FloatArray, guess: FloatArray) -> FloatArray:
-    """Return the matrix (n_old, n_new) that takes features into those of another model.
-
-    The features of a half-seen arm under two models are not linear in each other, because each mask
-    has its own map. If the models are similar, a linear map is a good approximation: the one that
-    minimises ‖old · matrix − new‖.
-
-    Parameters
-    ----------
-    old, new : ndarray, shapes (n, n_old) and (n, n_new)
-        Features of the same arms.
-    guess : ndarray, shape (n_old, n_new)
-        The map in directions that these arms do not show.
-    """
-    rest = new - old @ guess
-    sizes = np.linalg.norm(old, axis=0)
-    unit = np.where(sizes > 0.0, sizes, 1.0)
-    scaled = old / unit
-    values, vectors = np.linalg.eigh(scaled.T @ scaled)
-    real = values > _ROUNDING * values.max(initial=1.0)
-    vectors = vectors[:, real]
-    solution = vectors @ ((vectors.T @ (scaled.T @ rest)) / values[real][:, None])
-    return np.asarray(guess + solution / unit[:, None])
-
-
-def _root(samples: FloatArray) -> FloatArray:
-    """Return as few rows as possible with the same products."""
-    return np.asarray(np.linalg.qr(samples, mode="r"))

@@ -1,14 +1,13 @@
-"""Items: arms that return, each with its own coefficients δ_i ~ N(0, I), integrated out.
+"""Items: arms that return, each with coefficients δ̄_i ~ N(0, I) that are integrated out.
 
-A reward of item i is r = φ'θ̄ + c'δ_i + noise, in units of the noise; φ and c come times their
-scales, so that θ̄ = θ/(στ). The first entry of c is constant: the item's effect. Of each item these
-sums suffice:
+A reward of item i is r = φ'θ̄ + c'δ̄_i + noise, in units of the noise; φ and c come times their
+scales. The first entry of c is constant: the item's effect. With A_i = I + Σcc', B_i = Σcφ' and
+s_i = Σcr over its rewards (`regression`), δ̄_i given θ̄ has the mean A_i⁻¹(s_i − B_iθ̄) and the
+covariance A_i⁻¹. So the reward of an arm of item i is
 
-    A_i = I + Σcc',   B_i = Σcφ',   s_i = Σcr.
+    φ̃'θ̄ + c'A_i⁻¹s_i + a rest of variance c'A_i⁻¹c,   φ̃ = φ − B_i'A_i⁻¹c,
 
-With θ̄ known, δ_i has mean A_i⁻¹(s_i − B_iθ̄) and covariance A_i⁻¹. So the reward of an arm of
-item i is φ̃'θ̄ + c'A_i⁻¹s_i plus a rest of variance c'A_i⁻¹c, with φ̃ = φ − B_i'A_i⁻¹c. A further
-reward adds the sample (φ̃, r − c'A_i⁻¹s_i)/√(1 + c'A_i⁻¹c) to the regression of θ̄.
+and a further reward adds the sample (φ̃, r − c'A_i⁻¹s_i)/√(1 + c'A_i⁻¹c) to the regression of θ̄.
 """
 
 import math
@@ -37,118 +36,21 @@ def items_kept(n_columns: int, n_features: int) -> int:
     return max(1, min(MOST_ITEMS, MOST_SUMS // (max(1, n_columns) * (n_columns + n_features + 1))))
 
 
-class ItemStatistics(NamedTuple):
-    """For each item i the sums Σ c(c, φ, r − shift)' over its rewards, without scales.
-
-    Attributes
-    ----------
-    keys : ndarray of uint64, shape (n_items,)
-        Ascending.
-    sums : ndarray, shape (n_items, n_columns, n_columns + n_features + 1)
-        The columns of Σcc', then those of Σcφ', then Σcr. With 0 columns there are no items.
-    shift : float
-    """
-
-    keys: Keys
-    sums: FloatArray
-    shift: float
-
-    @property
-    def n_columns(self) -> int:
-        """Number of coefficients that each item has."""
-        return int(self.sums.shape[1])
-
-    @property
-    def counts(self) -> FloatArray:
-        """Number of each item's rewards."""
-        return self.sums[:, 0, 0]
-
-    @classmethod
-    def of(
-        cls,
-        keys: Keys,
-        c: FloatArray,
-        phi: FloatArray,
-        counts: FloatArray,
-        means: FloatArray,
-        shift: float,
-    ) -> "ItemStatistics":
-        """Sum up rows with an item, c (n, n_columns), features, a number and a mean of rewards.
-
-        >>> ones = np.ones((3, 1))
-        >>> keys, means = np.array([5, 5, 2], dtype=np.uint64), np.array([1.0, 3.0, 7.0])
-        >>> ItemStatistics.of(keys, ones, ones, np.ones(3), means, 0.0).sums[:, 0].tolist()
-        [[1.0, 1.0, 7.0], [2.0, 2.0, 4.0]]
-        """
-        k, width = c.shape[1], c.shape[1] + phi.shape[1] + 1
-        if k == 0:
-            return cls(np.empty(0, dtype=np.uint64), np.empty((0, 0, width)), shift)
-        order = np.argsort(keys, kind="stable")
-        different, starts = np.unique(keys[order], return_index=True)
-        rows = np.column_stack([c, phi, means - shift])[order]
-        weighted = (counts[:, None] * c)[order]
-        ends = [*starts[1:].tolist(), len(keys)]
-        sums = np.empty((len(different), k, width))
-        for item, (start, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
-            sums[item] = weighted[start:end].T @ rows[start:end]
-        return cls(different, sums, shift).bounded()
-
-    def bounded(self) -> "ItemStatistics":
-        """Return the sums of as many items as are kept, those played most."""
-        n_columns = self.n_columns
-        most = items_kept(n_columns, self.sums.shape[2] - n_columns - 1)
-        if len(self.keys) <= most:
-            return self
-        kept = np.sort(np.argsort(-self.counts, kind="stable")[:most])
-        return ItemStatistics(self.keys[kept], self.sums[kept], self.shift)
-
-    def shifted(self, shift: float) -> "ItemStatistics":
-        """Return the sums with rewards measured from another shift."""
-        sums = self.sums.copy()
-        if self.n_columns:
-            sums[:, :, -1] += (self.shift - shift) * sums[:, :, 0]
-        return ItemStatistics(self.keys, sums, shift)
-
-    def plus(self, other: "ItemStatistics") -> "ItemStatistics":
-        """Return the sums over the rewards of both; those with other columns of c are given up."""
-        if other.n_columns != self.n_columns or not len(other.keys):
-            return self
-        keys, indices = np.unique(np.append(self.keys, other.keys), return_inverse=True)
-        sums = np.zeros((len(keys), *self.sums.shape[1:]))
-        n = len(self.keys)
-        sums[indices[:n]] += self.sums
-        sums[indices[n:]] += other.shifted(self.shift).sums
-        return ItemStatistics(keys, sums, self.shift).bounded()
-
-    def projected(self, matrix: FloatArray, features: FloatArray) -> "ItemStatistics":
-        """Return the sums for other c and φ, which are these times matrices.
-
-        `matrix` has shape (n_columns, new n_columns), `features` (n_features, new n_features).
-        """
-        k, sums = self.n_columns, self.sums
-        columns = [sums[:, :, :k] @ matrix, sums[:, :, k:-1] @ features, sums[:, :, -1:]]
-        projected = matrix.T @ np.concatenate(columns, axis=2)
-        if k == 0 or projected.shape[1] == 0:
-            shape = (0, *projected.shape[1:])
-            return ItemStatistics(np.empty(0, dtype=np.uint64), np.empty(shape), self.shift)
-        return self._replace(sums=projected).bounded()
-
-
 class ItemPosterior(NamedTuple):
-    """What is known of the coefficients δ of one item.
+    """What is known of the coefficients δ̄ of one item, given θ̄.
 
     Attributes
     ----------
     covariance : ndarray, shape (n_columns, n_columns)
         A⁻¹.
     sums : ndarray, shape (n_columns, n_features + 1)
-        The columns of B, then s.
+        The columns of B, then s: Σc(φ, r)'.
     """
 
     covariance: FloatArray
     sums: FloatArray
 
-    def after(self, c: FloatArray, phi: FloatArray, target: float) -> "ItemPosterior":
+    def updated(self, c: FloatArray, phi: FloatArray, target: float) -> "ItemPosterior":
         """Return the posterior after one more reward, by the Sherman–Morrison formula."""
         gain = self.covariance @ c
         grown = 1.0 + max(0.0, float(c @ gain))
@@ -206,35 +108,23 @@ class Items:
         copy._posteriors = ItemPosterior(*(each.copy() for each in self._posteriors))
         return copy
 
-    def condition(
+    def conditioned(
         self, keys: Keys, c: FloatArray, phi: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return means c'A⁻¹s and variances c'A⁻¹c of arms, given what their items paid.
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return φ̃, means c'A⁻¹s and variances c'A⁻¹c of arms, given what their items paid.
 
-        Features φ in `phi` are changed to φ̃ = φ − B'A⁻¹c.
+        φ̃ overwrites φ in `phi`.
         """
         self._settle()
         means, variances = np.zeros(len(phi)), np.empty(len(phi))
-        covariances, sums = self._posteriors
-        given = covariances, sums, self._indices_of(keys), c
-        _kernels.condition(*given, phi, means, variances)
-        return means, variances
-
-    def unexplained_share(self, keys: Keys, c: FloatArray) -> FloatArray:
-        """Return which share of the effect of an arm's feature is left in φ̃, shape (n,).
-
-        If all rewards of an item had φ_j = x, then B_j = xΣc, and φ̃_j = x(1 − c'A⁻¹Σc). As c₁ is
-        constant, Σcc₁ is the first column of A − I, and the share is (A⁻¹c)₁/c₁.
-        """
-        if not self.n_columns:
-            return np.ones(len(keys))
-        covariances = self._of(keys).covariance
-        gain = (covariances[:, 0] * c).sum(axis=1)
-        return np.asarray(np.clip(gain / c[:, 0], 0.0, 1.0))
+        get, (covariances, sums) = self._indices.get, self._posteriors
+        places = np.array([get(key, -1) for key in keys.tolist()], dtype=np.int64)
+        _kernels.condition(covariances, sums, places, c, phi, means, variances)
+        return phi, means, variances
 
     def coefficients(self, keys: Keys, theta: FloatArray) -> FloatArray:
-        """Return the posterior mean of each item's δ, shape (n, n_columns)."""
-        covariances, sums = self._of(keys)
+        """Return the posterior mean of each item's δ̄, shape (n, n_columns)."""
+        covariances, sums = self.of_each(keys)
         residuals = sums[:, :, -1] - sums[:, :, :-1] @ theta
         return np.asarray((covariances @ residuals[:, :, None])[:, :, 0])
 
@@ -248,7 +138,7 @@ class Items:
         known = gain @ posterior.sums
         root = math.sqrt(1.0 + max(0.0, float(gain @ c)))
         if key in self._indices or len(self._indices) < items_kept(self.n_columns, self.n_features):
-            self._waiting = key, posterior.after(c, phi, target)
+            self._waiting = key, posterior.updated(c, phi, target)
         return (phi - known[:-1]) / root, float(target - known[-1]) / root
 
     def sorted(self) -> tuple[Keys, ItemPosterior]:
@@ -273,18 +163,14 @@ class Items:
             column[index] = value
         self._waiting = None
 
-    def _indices_of(self, keys: Keys) -> Any:
-        """Return the indices of items, −1 for one that is not known."""
-        get = self._indices.get
-        return np.array([get(key, -1) for key in keys.tolist()], dtype=np.int64)
-
     def _one(self, key: int) -> ItemPosterior:
         if key not in self._indices:
             k = self.n_columns
             return ItemPosterior(np.eye(k), np.zeros((k, self.n_features + 1)))
         return ItemPosterior(*(each[self._indices[key]] for each in self._posteriors))
 
-    def _of(self, keys: Keys) -> ItemPosterior:
+    def of_each(self, keys: Keys) -> ItemPosterior:
+        """Return the posteriors of arms, stacked; the prior for an item that is not known."""
         self._settle()
         return ItemPosterior(
             *(np.stack(each) for each in zip(*map(self._one, keys.tolist()), strict=True))

@@ -20,7 +20,6 @@ from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.factors.model import HalfSeenRows
 from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.latent import explanation
-from halfseen.latent.drift import SURPRISE, Surprise
 from halfseen.latent.epoch import (
     Epoch,
     LatentRecord,
@@ -34,6 +33,7 @@ from halfseen.latent.history import DEFAULT_MEMORY, History, Sample, arms_kept
 from halfseen.latent.plausible import n_implausible
 from halfseen.latent.reward_model import Candidates, RewardModel
 from halfseen.latent.saving import HISTORY, RECORD, EpochField, ExpectedField
+from halfseen.latent.surprise import SURPRISE, Surprise
 from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.linear.history import LARGEST_GROWTH
 from halfseen.params import choice, custom, flag, integer, real
@@ -76,7 +76,7 @@ class _Schedule(NamedTuple):
     is_informative: bool = False
     context_since: int = 0
 
-    def after(self, round: int, growth: float, longest: float) -> "_Schedule":
+    def next(self, round: int, growth: float, longest: float) -> "_Schedule":
         """Return the schedule after an epoch that starts in a round."""
         length = min((growth - 1.0) * round, longest)
         if self.context_since:  # it came late: what it means is learned soon
@@ -228,12 +228,15 @@ class LatentUcb(Policy):
         dim = self.dim or 1
         if self.dim is not None and self.rank is not None:
             checks.integer("rank", self.rank, 0, self.dim)
-        given: dict[str, Any] = {"seed": self.seed, "recent": self.half_life is not None}
-        self._arms = Sample(dim, max_rows=self._n_kept(dim, self.context_dim), **given)
+        self._arms = self._empty_sample(dim, self._n_kept(dim, self.context_dim))
         most = arms_kept(max(1, self.context_dim), self.memory_bytes)
-        self._contexts = Sample(self.context_dim, max_rows=most, **given)
+        self._contexts = self._empty_sample(self.context_dim, most)
         self._history = History.empty(dim, self.context_dim)
         self._expected: dict[int, Note] = {}  # by round
+
+    def _empty_sample(self, dim: int, max_rows: int) -> Sample:
+        recent = self.half_life is not None
+        return Sample(dim, max_rows=max_rows, seed=self.seed, recent=recent)
 
     @property
     def _epoch_log(self) -> tuple[LatentRecord, ...]:
@@ -311,11 +314,11 @@ class LatentUcb(Policy):
         """
         assert self._epoch is not None
         arms = self._epoch.arms
+        kappa = 0.5 * (1.0 + arms.recurrence)
         offered_share = min(1.0, slate.n_arms / arms.n_items) if arms.n_items else 0.0
-        width = 0.5 * (1.0 + arms.recurrence) * self.width_scale
         often = offered_share * math.sqrt(2.0 * math.log(self._round + 1.0))
-        item_width = width * self._item_share * often
-        return max(width, item_width), item_width
+        item_alpha = self._item_share * self.width_scale * kappa * often
+        return max(self.width_scale * kappa, item_alpha), item_alpha
 
     def _given_expected(self, slate: Slate, scores: FloatArray) -> FloatArray:
         """Return scores (3, n) with the widths that arms have once the expected rewards are known.
@@ -340,7 +343,7 @@ class LatentUcb(Policy):
             return epoch.width_model
         widths = model.copied()
         for note in self._expected.values():
-            widths.learn(*self._row(note), widths.shift)
+            widths, _ = widths.updated(*self._row(note), widths.shift)
         self._epoch = epoch._replace(width_model=widths)
         return widths
 
@@ -439,10 +442,10 @@ class LatentUcb(Policy):
         model = self._model
         if model is None:
             return super()._moves(slate, groups, context_groups)
-        given = model, slate, self._context_row(slate)
+        context = self._context_row(slate)
         return (
-            explanation.moved_by_seeing(*given, groups),
-            explanation.moved_by_context(*given, context_groups),
+            explanation.moved_by_seeing(model, slate, context, groups),
+            explanation.moved_by_context(model, slate, context, context_groups),
         )
 
     def _implausible(self) -> tuple[FloatArray, FloatArray]:
@@ -478,9 +481,9 @@ class LatentUcb(Policy):
         if not self._schedule.is_informative and is_different(reward, usual):
             self._schedule = self._schedule._replace(is_informative=True)
         if epoch is not None and model is not None:
-            model = model.fork()
             is_last = not self._expected.keys() - {note.round}
-            self._surprise = self._surprise.after(model.learn(*row, reward, moves_level=is_last))
+            model, square = model.updated(*row, reward, moves_level=is_last)
+            self._surprise = self._surprise.updated(square)
             self._epoch = epoch._replace(reward_model=model)
         if note.round not in self._expected:
             self._count_in_widths(row)
@@ -525,8 +528,7 @@ class LatentUcb(Policy):
         """Add a row to the widths, if they have been computed."""
         epoch = self._epoch
         if epoch is not None and epoch.width_model is not None:
-            widths = epoch.width_model.fork()
-            widths.learn(*row, widths.shift)
+            widths, _ = epoch.width_model.updated(*row, epoch.width_model.shift)
             self._epoch = epoch._replace(width_model=widths)
 
     # Epochs
@@ -565,12 +567,13 @@ class LatentUcb(Policy):
         last, history = self._epoch, self._history
         if self.half_life is not None:
             history = history.since(round - settings.oldest_age)
-        given = settings, arms, contexts, history, round, last
-        epoch, history = Epoch.open(*given, self._first_pending)
+        epoch, history = Epoch.open(
+            settings, arms, contexts, history, round, last, self._first_pending
+        )
         if last is not None:
             self._log = (*self._log[1 - _LONGEST_LOG :], last.record)
         self._epoch, self._history = epoch, history
-        schedule = schedule.after(round, self.growth, settings.longest_epoch)
+        schedule = schedule.next(round, self.growth, settings.longest_epoch)
         # What was learned is in the models, or has faded.
         self._schedule = schedule._replace(is_informative=False)
 
@@ -578,8 +581,8 @@ class LatentUcb(Policy):
         """Keep memory bounded."""
         is_full = len(self._history) >= 2 * self._arms.max_rows
         if is_full and self._epoch is not None:
-            given = self._history, self._epoch.features, self._first_pending
-            self._history = self._settings.bounded(*given)
+            features, history = self._epoch.features, self._history
+            self._history = self._settings.bounded(history, features, self._first_pending)
 
     @property
     def _first_pending(self) -> float:
@@ -605,8 +608,7 @@ class LatentUcb(Policy):
 
     def _widen_all(self, dim: int, context_dim: int) -> None:
         self._arms = self._arms.widened(dim, self._levels, self._n_kept(dim, context_dim))
-        given = self._levels, self._context_levels
-        self._history = self._history.widened(dim, context_dim, *given)
+        self._history = self._history.widened(dim, context_dim, self._levels, self._context_levels)
 
     # Saving
 
@@ -617,14 +619,13 @@ class LatentUcb(Policy):
         for note in self._expected.values():
             self._check_note(note)
         epoch = self._epoch
-        sizes = (
-            (0, 0) if epoch is None else (epoch.features.n_features, epoch.features.n_item_columns)
-        )
         summary = self._history.summary
-        if summary is not None and (summary.root.shape[1], *summary.items.sums.shape[1:]) != (
-            sizes[0] + 1,
-            sizes[1],
-            sum(sizes) + 1,
+        if summary is None:
+            return
+        features = None if epoch is None else epoch.features
+        if features is None or (summary.n_features, summary.n_item_columns) != (
+            features.n_features,
+            features.n_item_columns,
         ):
             raise ArchiveError("the summary does not fit the features of the epoch")
 

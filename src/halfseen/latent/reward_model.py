@@ -1,14 +1,12 @@
 """The reward model: r = b + φ'θ + c'δ_i + noise, with prior scales by evidence.
 
 Rewards are centred and divided by the deviation σ of the noise, and features come times their
-scales τ, so that coefficients are θ̄ = θ/(στ) ~ N(0, I), and those of items, also written δ_i,
-likewise. With A_i = I + Σcc', B_i = Σcφ' and s_i = Σcr over the
-rewards of item i, and its coefficients δ_i integrated out (`items`),
+scales τ, so that the coefficients are θ̄ = θ/(στ) ~ N(0, I), and δ̄_i likewise. The intercept is the
+first of θ̄. The posterior of θ̄ is `ridge`, with precision V and mean V⁻¹u of `regression`; that of
+δ̄_i given θ̄ is in `items`. The expected reward of an arm of item i has, in units of σ, the mean and
+the variance
 
-    V = I + Σφφ' − Σ_i B_i'A_i⁻¹B_i,   θ̄ ~ N(V⁻¹(Σφr − Σ_i B_i'A_i⁻¹s_i), V⁻¹),
-
-and the expected reward of an arm of item i has the mean φ̃'E[θ̄] + c'A_i⁻¹s_i and the variance
-φ̃'V⁻¹φ̃ + c'A_i⁻¹c, the second part given θ̄, where φ̃ = φ − B_i'A_i⁻¹c. `ridge` is the posterior of θ̄.
+    φ̃'E[θ̄] + c'A_i⁻¹s_i,   φ̃'V⁻¹φ̃ + c'A_i⁻¹c,   φ̃ = φ − B_i'A_i⁻¹c.
 """
 
 import math
@@ -17,23 +15,20 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from halfseen.factors.rows import Keys, item_keys
 from halfseen.latent.drift import FIXED, Drift
 from halfseen.latent.evidence import (
     LOWEST,
     Evidence,
-    Groups,
     Scales,
-    SufficientStatistics,
     reduced_design,
-    safe_cholesky,
 )
 from halfseen.latent.features import Features, column_indices
 from halfseen.latent.groups import CENTRES, ITEM, group_of
-from halfseen.latent.history import Observations, Summary
+from halfseen.latent.history import Observations
 from halfseen.latent.items import ItemPosterior, Items
+from halfseen.latent.regression import Posterior, Statistics
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import FloatArray, Slate
@@ -64,7 +59,7 @@ class Candidates(NamedTuple):
     item_variances: FloatArray = np.empty(0)
 
 
-class RewardModel:
+class RewardModel(NamedTuple):
     """Rewards given the features of arms.
 
     Attributes
@@ -72,28 +67,27 @@ class RewardModel:
     features : Features
         With scales.
     scales : Scales
-    shift : float
-        Subtracted from rewards.
+    centre : float
+        Mean of the rewards, without their level.
     ridge : Ridge
         Posterior of θ̄.
     items : Items
+        Posteriors of δ̄_i given θ̄.
     drift : Drift
-        Of the level of rewards, which is in `shift`.
+        Of the level of rewards.
     """
 
-    __slots__ = ("drift", "features", "items", "ridge", "scales", "shift")
+    features: Features
+    scales: Scales
+    centre: float
+    ridge: Ridge
+    items: Items
+    drift: Drift = FIXED
 
-    def __init__(
-        self,
-        features: Features,
-        scales: Scales,
-        shift: float,
-        ridge: Ridge,
-        items: Items,
-        drift: Drift = FIXED,
-    ) -> None:
-        self.features, self.scales, self.shift = features, scales, shift
-        self.ridge, self.items, self.drift = ridge, items, drift
+    @property
+    def shift(self) -> float:
+        """b̄, which is subtracted from rewards: the centre and the level now."""
+        return self.centre + self.drift.level
 
     @classmethod
     def fitted(
@@ -101,7 +95,7 @@ class RewardModel:
         unscaled: Features,
         rows: Observations,
         pure_error: float = 0.0,
-        summary: Summary | None = None,
+        summary: Statistics | None = None,
         last: Mapping[str, float] | None = None,
         drift: Drift = FIXED,
     ) -> "RewardModel":
@@ -115,36 +109,45 @@ class RewardModel:
             Different arms.
         pure_error : float
             Root of the sum of squared differences between rewards and the means in `rows`.
-        summary : Summary, optional
+        summary : Statistics, optional
             Of more rewards.
         last : mapping, optional
             log τ of the previous model, from which the search starts.
         drift : Drift
             Of the level of rewards, which was subtracted from those in `rows`.
         """
-        shift = _mean(rows, summary) if unscaled.intercept else 0.0
+        centre = _mean(rows, summary) if unscaled.intercept else 0.0
         phi, c = unscaled.design(rows.arms, rows.contexts)
-        given = c, rows, pure_error, summary, shift
-        statistics = smaller = _statistics(phi, *given)
-        columns: Groups = unscaled.scale_blocks
-        if summary is None and any(len(each) > len(phi) for each in columns.values()):
-            reduced, columns = reduced_design(phi, columns)
-            smaller = _statistics(reduced, *given)
-        by_group = columns, unscaled.item_scale_blocks
-        evidence = Evidence(smaller, *by_group, CENTRES, intercept=unscaled.intercept)
+        statistics = rows.statistics(phi, c, shift=centre, pure_error=pure_error)
+        reduced, blocks = statistics, unscaled.blocks
+        if summary is not None:
+            reduced = statistics = statistics.plus(summary)
+        elif any(len(each) > len(phi) for each in blocks.values()):
+            few, blocks = reduced_design(phi, blocks)
+            reduced = rows.statistics(few, c, shift=centre, pure_error=pure_error)
+        unit = math.sqrt(statistics.mean_square)  # the evidence sees rewards of mean square 1
+        evidence = Evidence(
+            reduced.in_unit(unit),
+            blocks,
+            unscaled.item_blocks,
+            CENTRES,
+            intercept=unscaled.intercept,
+        )
         scales = evidence.maximise(last or {})
-        features = _scaled(unscaled, scales)
+        scales = scales._replace(noise_scale=unit * scales.noise_scale)
+        features = _with_scales(unscaled, scales)
         ridge, items = _regression(statistics.in_unit(scales.noise_scale), unscaled, features)
-        return cls(features, scales, shift + drift.level, ridge, items, drift)
+        return cls(features, scales, centre, ridge, items, drift)
 
     def candidates(self, slate: Slate, contexts: FloatArray) -> Candidates:
         """Return the arms of a slate, with their context (1, context_dim)."""
         table = slate._table
         phi, c = self.features.design(table, contexts)
         if not self.features.n_item_columns:
-            return Candidates(phi)
+            return Candidates(phi)  # φ̃ = φ
         keys = self.keys(table, slate._items)
-        return Candidates(phi, keys, *self.items.condition(keys, c, phi))
+        conditioned, means, variances = self.items.conditioned(keys, c, phi)
+        return Candidates(conditioned, keys, means, variances)
 
     def keys(self, table: FloatArray, items: NDArray[np.int64] | None) -> Keys:
         """Return which item each arm (n, dim or more) is.
@@ -202,15 +205,9 @@ class RewardModel:
         own = np.sqrt(arms.item_variances) if self.features.n_item_columns else None
         return win_shares(keys, estimates / self.scales.noise_scale, white, played, random, own)
 
-    def fork(self) -> "RewardModel":
-        """Return a copy that can learn; afterwards this one must learn no more."""
-        given = self.features, self.scales, self.shift, self.ridge.fork(), self.items.fork()
-        return RewardModel(*given, self.drift)
-
     def copied(self) -> "RewardModel":
         """Return an independent copy."""
-        given = self.features, self.scales, self.shift, self.ridge.copied(), self.items.copied()
-        return RewardModel(*given, self.drift)
+        return self._replace(ridge=self.ridge.copied(), items=self.items.copied())
 
     def residuals(self, rows: Observations) -> FloatArray:
         """Return rewards minus estimates, shape (n,); a level that moves stays in them."""
@@ -220,10 +217,10 @@ class RewardModel:
         if self.features.n_item_columns:
             keys, numbers = np.unique(self.keys(rows.arms, rows.items), return_inverse=True)
             estimates += (c * self.items.coefficients(keys, theta)[numbers]).sum(axis=1)
-        rest = rows.rewards + rows.drifts - (self.shift - self.drift.level)
+        rest = rows.rewards + rows.drifts - self.centre
         return np.asarray(rest - self.scales.noise_scale * estimates)
 
-    def learn(
+    def updated(
         self,
         arm: FloatArray,
         context: FloatArray,
@@ -231,87 +228,72 @@ class RewardModel:
         reward: float,
         *,
         moves_level: bool = True,
-    ) -> float:
-        """Add the reward of an arm (dim,) with its context (context_dim,) and item id.
+    ) -> tuple["RewardModel", float]:
+        """Return the model with one more reward; this one must not be updated again.
 
-        Returns the square of its residual, in units of its predictive variance. While other rewards
-        are pending (`moves_level` is False), the level stays: clicks come early, and zeros late.
+        Also returns the square of the reward's residual, in units of its predictive variance. While
+        other rewards are pending (`moves_level` is False), the level stays: clicks come early, and
+        zeros late.
+
+        Parameters
+        ----------
+        arm, context : ndarray, shapes (dim,) and (context_dim,)
+        item : int
+            Item id.
         """
+        sigma, ridge, items = self.scales.noise_scale, self.ridge.fork(), self.items.fork()
         (phi,), (c,) = self.features.design(arm[None], context[None])
-        target = (reward - self.shift) / self.scales.noise_scale
+        target = (reward - self.shift) / sigma
         target = min(max(target, -_LARGEST_TARGET), _LARGEST_TARGET)
         if self.features.n_item_columns:
             (key,) = self.keys(arm[None], np.array([item])).tolist()
-            phi, target = self.items.update(key, c, phi, target)
-        (estimate,), (width,) = self.ridge.predict(phi[None])
+            phi, target = items.update(key, c, phi, target)
+        (estimate,), (width,) = ridge.predict(phi[None])
         residual = target - float(estimate)
-        if moves_level:
-            drift = self.drift.after(self.scales.noise_scale * residual)
-            self.shift += drift.level - self.drift.level
-            self.drift = drift
-        self.ridge.update(phi, target)
-        return residual * residual / (1.0 + float(width) ** 2)
+        ridge.update(phi, target)
+        drift = self.drift.updated(sigma * residual) if moves_level else self.drift
+        model = self._replace(ridge=ridge, items=items, drift=drift)
+        return model, residual * residual / (1.0 + float(width) ** 2)
 
 
-def _mean(rows: Observations, summary: Summary | None) -> float:
+def _mean(rows: Observations, summary: Statistics | None) -> float:
     """Return the mean of all rewards."""
-    own = float(rows.counts @ rows.rewards / rows.counts.sum())
-    if summary is None:
-        return own
-    n = float(rows.counts.sum()) + summary.n_rewards
-    return own + float(summary.root[:, 0] @ summary.targets(own)) / n
-
-
-def _statistics(
-    phi: FloatArray,
-    c: FloatArray,
-    rows: Observations,
-    pure_error: float,
-    summary: Summary | None,
-    shift: float,
-) -> SufficientStatistics:
-    """Return the products of rewards with their features, kept ones and those in a summary."""
-    counts = rows.counts
-    samples = np.column_stack([phi, rows.rewards - shift]) * np.sqrt(counts)[:, None]
-    products, n = np.asarray(samples.T @ samples), float(counts.sum())
-    items = rows.by_item(c, phi, shift)
+    total, n = float(rows.counts @ rows.rewards), float(rows.counts.sum())
     if summary is not None:
-        products, n = products + summary.products(shift), n + summary.n_rewards
-        items = items.plus(summary.items)
-    return SufficientStatistics(products, items, n, pure_error**2)
+        total, n = total + summary.n_rewards * summary.mean, n + summary.n_rewards
+    return total / n
 
 
 def _regression(
-    statistics: SufficientStatistics, unscaled: Features, features: Features
+    statistics: Statistics, unscaled: Features, features: Features
 ) -> tuple[Ridge, Items]:
-    """Return the posteriors of θ and δ for some of the groups, which have scales."""
-    indices = column_indices(unscaled.columns, features.columns)
-    item_indices = column_indices(unscaled.item_columns, features.item_columns)
-    some = statistics.select(np.append(0, indices), item_indices)
-    taus, item_taus = features.taus, features.item_taus
-    marginal = some.items_integrated_out(item_taus)
-    products = marginal.products
-    precision = taus[:, None] * products[:-1, :-1] * taus
-    precision.ravel()[:: len(taus) + 1] += 1.0
-    root = np.ascontiguousarray(safe_cholesky(precision[None])[1][0].T)
-    white = solve_triangular(root, taus * products[:-1, -1], trans=1, check_finite=False)
+    """Return the posteriors of θ̄ and δ̄ for some of the groups, which have scales.
+
+    The rewards in `statistics` are in units of the noise.
+    """
+    some = statistics.select(
+        np.append(0, column_indices(unscaled.columns, features.columns)),
+        column_indices(unscaled.item_columns, features.item_columns),
+    )
+    posterior = Posterior(some, features.taus, features.item_taus)
     ridge = Ridge(features.n_features, ridge=1.0)
-    log_det = 2.0 * float(np.log(root.diagonal()).sum())
-    ridge.set_root(root, white, log_det, int(statistics.n_rewards))
-    sums = item_taus[:, None] * some.items.sums[:, :, some.items.n_columns :]
-    sums[:, :, :-1] *= taus
-    return ridge, Items.of(some.items.keys, ItemPosterior(marginal.covariances, sums))
+    root = np.ascontiguousarray(posterior.root.T)
+    ridge.set_root(root, posterior.white, posterior.log_det_v, int(some.n_rewards))
+    return ridge, Items.of(
+        some.keys, ItemPosterior(posterior.item_covariances, posterior.item_sums)
+    )
 
 
-def _scaled(unscaled: Features, scales: Scales) -> Features:
+def _with_scales(unscaled: Features, scales: Scales) -> Features:
     """Return the groups that move rewards, with their scales; at least one if there is any."""
     logs: dict[str, float] = {}
-    for group in (*unscaled.scale_blocks, *unscaled.item_scale_blocks):
-        logs[group_of(group)] = max(logs.get(group_of(group), LOWEST), scales.log_of(group))
-    largest = max((logs[group] for group in unscaled.columns), default=NEGLIGIBLE)
-    least = min(largest, math.nextafter(NEGLIGIBLE, math.inf))
-    groups = [group for group in unscaled.columns if logs[group] >= least]
+    for block in (*unscaled.blocks, *unscaled.item_blocks):
+        group = group_of(block)
+        logs[group] = max(logs.get(group, LOWEST), scales.log_of(block))
+    groups = [group for group in unscaled.columns if logs[group] > NEGLIGIBLE]
+    if unscaled.columns and not groups:
+        groups = [max(unscaled.columns, key=logs.__getitem__)]
     by_item = [
         group for group in unscaled.item_columns if group == ITEM or logs[group] > NEGLIGIBLE
     ]
-    return unscaled.scaled(scales, groups, by_item)
+    return unscaled.selected(scales, groups, by_item)

@@ -14,15 +14,17 @@ from halfseen.latent.epoch import Epoch, LatentRecord, RowModel
 from halfseen.latent.evidence import HIGHEST, LOWEST, Scales
 from halfseen.latent.features import Crossing, Features, joint_features
 from halfseen.latent.groups import ROW_GROUPS
-from halfseen.latent.history import History, Observations, Summary
-from halfseen.latent.items import ItemPosterior, Items, ItemStatistics
+from halfseen.latent.history import History, Observations
+from halfseen.latent.items import ItemPosterior, Items
 from halfseen.latent.plausible import limits_field
+from halfseen.latent.regression import Statistics
 from halfseen.latent.reward_model import RewardModel
 from halfseen.linear.ridge import Ridge
 from halfseen.state import Array, Maybe, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, Note
 
 _LARGEST_MEAN = LARGEST * (1.0 + 1e-9)  # a mean may exceed its rewards by rounding
+_LARGEST_PRODUCT = LARGEST_POINT**2
 _ROUNDING = 1e-6
 
 
@@ -35,19 +37,18 @@ class _AscendingKeys:
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> Keys:
         """Return a copy after checking that keys ascend."""
-        keys: Keys = Array((None,), np.uint64).load(name, plain, sizes)
+        keys: Keys = Array(("n_items",), np.uint64).load(name, plain, sizes)
         if (keys[1:] <= keys[:-1]).any():
             raise ArchiveError("the keys of items must be ascending")
         return keys
 
 
-ITEM_STATISTICS = Value(
-    ItemStatistics,
-    keys=_AscendingKeys(),
-    sums=Array((None, None, None), low=-(LARGEST_POINT**2), high=LARGEST_POINT**2),
-    shift=Real(-LARGEST, LARGEST),
+_STACKED = ItemPosterior._fields
+_ITEM_POSTERIORS = Value(
+    ItemPosterior,
+    covariance=Array(("n_items", "n_columns", "n_columns"), low=-1 - _ROUNDING, high=1 + _ROUNDING),
+    sums=Array(("n_items", "n_columns", "n_sums"), low=-_LARGEST_PRODUCT, high=_LARGEST_PRODUCT),
 )
-"""The field of sums."""
 
 
 class ItemsField:
@@ -56,24 +57,12 @@ class ItemsField:
     def dump(self, value: Items) -> dict[str, Any]:
         """Return keys and posteriors."""
         keys, stacked = value.sorted()
-        return {"keys": keys, **stacked._asdict()}
+        return {"keys": keys, **_ITEM_POSTERIORS.dump(stacked)}
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> Items:
         """Return the items after checking them."""
-        fields = {
-            "covariance": Array(
-                (None, "n_columns", "n_columns"), low=-1 - _ROUNDING, high=1 + _ROUNDING
-            ),
-            "sums": Array(
-                (None, "n_columns", "n_sums"), low=-(LARGEST_POINT**2), high=LARGEST_POINT**2
-            ),
-        }
         keys = _AscendingKeys().load("keys", plain["keys"], sizes)
-        stacked = ItemPosterior(
-            *(field.load(each, plain[each], sizes) for each, field in fields.items())
-        )
-        if any(len(each) != len(keys) for each in stacked):
-            raise ArchiveError("there must be a posterior for each item")
+        stacked = _ITEM_POSTERIORS.load(name, {each: plain[each] for each in _STACKED}, sizes)
         return Items.of(keys, stacked)
 
 
@@ -90,11 +79,13 @@ _ROWS = Value(
 
 
 _SUMMARY = Value(
-    Summary,
-    root=Array((None, None), low=-LARGEST_POINT, high=LARGEST_POINT),
+    Statistics,
+    products=Array(("n_columns", "n_columns"), low=-_LARGEST_PRODUCT, high=_LARGEST_PRODUCT),
+    keys=_AscendingKeys(),
+    item_products=Array(("n_items", None, None), low=-_LARGEST_PRODUCT, high=_LARGEST_PRODUCT),
     shift=Real(-LARGEST, LARGEST),
     n_rewards=Real(0.0, checks.LARGEST_HORIZON, low_open=True),
-    items=ITEM_STATISTICS,
+    pure_error_squares=Real(0.0, _LARGEST_PRODUCT),
 )
 
 
@@ -114,14 +105,14 @@ class RewardModelField(NamedTuple):
     unscaled: Features
 
     def dump(self, value: RewardModel) -> dict[str, Any]:
-        """Return scales, regression and items."""
+        """Return scales, posteriors and the level."""
         return {
             "groups": list(value.features.columns),
             "item_groups": list(value.features.item_columns),
             "logs": value.scales.logs,
             "noise": value.scales.noise_scale,
             "n_effective": value.scales.n_effective,
-            "shift": value.shift,
+            "centre": value.centre,
             "drift": DRIFT.dump(value.drift),
             "ridge": state.dump(value.ridge),
             "items": ItemsField().dump(value.items),
@@ -137,14 +128,14 @@ class RewardModelField(NamedTuple):
         noise = checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True)
         scales = Scales(logs, noise, checks.real("n_effective", plain["n_effective"], -_ROUNDING))
         groups = [checked_groups(plain[name], tuple(known)) for name in ("groups", "item_groups")]
-        features = self.unscaled.scaled(scales, *groups)
+        features = self.unscaled.selected(scales, *groups)
         ridge = Ridge(features.n_features, ridge=1.0)
         state.restore(ridge, plain["ridge"])
         sizes = state.Sizes(n_columns=features.n_item_columns, n_sums=features.n_features + 1)
         items = ItemsField().load("items", plain["items"], sizes)
-        shift = checks.real("shift", plain["shift"], -LARGEST, LARGEST)
+        centre = checks.real("centre", plain["centre"], -LARGEST, LARGEST)
         drift = DRIFT.load("drift", plain["drift"], sizes)
-        return RewardModel(features, scales, shift, ridge, items, drift)
+        return RewardModel(features, scales, centre, ridge, items, drift)
 
 
 def checked_groups(given: Any, known: tuple[str, ...]) -> list[str]:

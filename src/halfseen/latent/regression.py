@@ -1,0 +1,319 @@
+"""The regression of rewards at given prior scales, with the coefficients of items integrated out.
+
+A reward of item i is r = φ'θ + c'δ_i + noise, the noise of variance σ², with independent prior
+coefficients of deviation στ, where every column of φ and of c has its τ. Coefficients are in units
+of τ here, a = θ/τ and d_i = δ_i/τ, and φ and c come times τ. (With rewards in units of σ these are
+θ̄ and δ̄_i of `reward_model` and `items`.) With the sums over the rewards of each
+item i, the posterior precision of (d_1, d_2, …, a), times σ², has the blocks
+
+    A_i = I + Σcc',   B_i = Σcφ',   P = I + Σφφ'   (over all rewards),
+
+and nothing between two items. So its Cholesky factor has the blocks
+
+    L_i with L_iL_i' = A_i,   U_i = L_i⁻¹B_i,   L with LL' = V = P − Σ_i U_i'U_i,
+
+and with the responses w_i = L_i⁻¹Σcr, w = L⁻¹(Σφr − Σ_i U_i'w_i) the posterior is
+
+    a ~ N(L⁻ᵀw, σ²V⁻¹),   d_i given a ~ N(L_i⁻ᵀ(w_i − U_i a), σ²A_i⁻¹).
+
+If σ²K is the covariance of the rewards with all coefficients integrated out, then
+
+    log det K = log det V + Σ_i log det A_i,   r'K⁻¹r = Σr² − Σ_i ‖w_i‖² − ‖w‖².
+"""
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dtrtri
+
+from halfseen.factors.rows import Keys
+from halfseen.latent.items import items_kept
+from halfseen.values import FloatArray
+
+# Matrices of this size are inverted one by one.
+_LARGE = 32
+# What is below this share of a diagonal entry is rounding.
+_ROUNDING = 1e-12
+
+
+class Statistics(NamedTuple):
+    """What the posterior depends on: products of features and rewards, without scales.
+
+    Attributes
+    ----------
+    products : ndarray, shape (n_features + 1, n_features + 1)
+        Σ(φ, r − shift)(φ, r − shift)'. The first feature is 1, or 0 without an intercept.
+    keys : ndarray of uint64, shape (n_items,)
+        Of the items, ascending; empty if c has no columns.
+    item_products : ndarray, shape (n_items, n_item_columns, n_item_columns + n_features + 1)
+        For each item the columns of Σcc', then those of Σcφ', then Σc(r − shift). The first entry
+        of c is 1.
+    shift : float
+        0 without an intercept.
+    n_rewards : float
+    pure_error_squares : float
+        Sum of squared rewards that `products` lack: of equal arms around their means.
+    """
+
+    products: FloatArray
+    keys: Keys
+    item_products: FloatArray
+    shift: float
+    n_rewards: float
+    pure_error_squares: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        phi: FloatArray,
+        c: FloatArray,
+        keys: Keys,
+        counts: FloatArray,
+        means: FloatArray,
+        *,
+        shift: float,
+        pure_error_squares: float = 0.0,
+    ) -> "Statistics":
+        """Sum up rows with φ and c, the key of an item, and a number and a mean of rewards.
+
+        >>> ones = np.ones((3, 1))
+        >>> keys, means = np.array([5, 5, 2], dtype=np.uint64), np.array([1.0, 3.0, 7.0])
+        >>> Statistics.of(ones, ones, keys, np.ones(3), means, shift=0.0).item_products.tolist()
+        [[[1.0, 1.0, 7.0]], [[2.0, 2.0, 4.0]]]
+        """
+        rows = np.column_stack([phi, means - shift])
+        root = np.sqrt(counts)[:, None] * rows
+        (n_rows, k), n_columns = c.shape, rows.shape[1]
+        different, starts = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
+        if k:
+            order = np.argsort(keys, kind="stable")
+            different, starts = np.unique(keys[order], return_index=True)
+            c, rows, counts = c[order], rows[order], counts[order]
+        sums = np.empty((len(different), k, k + n_columns))
+        ends = [*starts[1:].tolist(), n_rows]
+        for place, (start, end) in enumerate(zip(starts.tolist(), ends, strict=False)):
+            some = slice(start, end)
+            weighted = (counts[some, None] * c[some]).T
+            sums[place, :, :k], sums[place, :, k:] = weighted @ c[some], weighted @ rows[some]
+        n_rewards = float(counts.sum())
+        found = cls(root.T @ root, different, sums, shift, n_rewards, pure_error_squares)
+        return found._with_most_played()
+
+    @property
+    def mean_square(self) -> float:
+        """Mean of (r − shift)²."""
+        return (float(self.products[-1, -1]) + self.pure_error_squares) / self.n_rewards
+
+    @property
+    def mean(self) -> float:
+        """Mean of the rewards, if there is an intercept."""
+        return self.shift + float(self.products[0, -1]) / self.n_rewards
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of φ."""
+        return len(self.products) - 1
+
+    @property
+    def n_item_columns(self) -> int:
+        """Number of columns of c."""
+        return int(self.item_products.shape[1])
+
+    def shifted(self, shift: float) -> "Statistics":
+        """Return the same with rewards measured from another shift."""
+        products, sums, more = self.products.copy(), self.item_products.copy(), self.shift - shift
+        products[:, -1] += more * products[:, 0]
+        products[-1] += more * products[0]
+        if self.n_item_columns:
+            sums[:, :, -1] += more * sums[:, :, 0]
+        return self._replace(products=products, item_products=sums, shift=shift)
+
+    def in_unit(self, unit: float) -> "Statistics":
+        """Return the same with rewards minus shift divided by a unit."""
+        products, sums = self.products.copy(), self.item_products.copy()
+        products[-1] /= unit
+        products[:, -1] /= unit
+        sums[:, :, -1] /= unit
+        return self._replace(
+            products=products,
+            item_products=sums,
+            pure_error_squares=self.pure_error_squares / unit**2,
+        )
+
+    def select(self, features: Any, item_columns: Any) -> "Statistics":
+        """Return the statistics of some of the columns of φ, and of c, given by their indices."""
+        columns = np.append(features, self.n_features)
+        own = np.concatenate([item_columns, self.n_item_columns + columns])
+        return self._replace(
+            products=self.products[np.ix_(columns, columns)],
+            item_products=self.item_products[:, item_columns][:, :, own],
+        )
+
+    def plus(self, other: "Statistics") -> "Statistics":
+        """Return the statistics of the rewards of both, with this shift.
+
+        If c has other columns in the other one, as after a projection without items, items keep
+        what this one has.
+        """
+        other = other.shifted(self.shift)
+        keys, sums = self.keys, self.item_products
+        if other.item_products.shape[1:] == sums.shape[1:] and len(other.keys):
+            keys, places = np.unique(np.append(keys, other.keys), return_inverse=True)
+            sums = np.zeros((len(keys), *sums.shape[1:]))
+            sums[places[: len(self.keys)]] += self.item_products
+            sums[places[len(self.keys) :]] += other.item_products
+        joint = Statistics(
+            self.products + other.products,
+            keys,
+            sums,
+            self.shift,
+            self.n_rewards + other.n_rewards,
+            self.pure_error_squares + other.pure_error_squares,
+        )
+        return joint._with_most_played()
+
+    def projected(self, matrix: FloatArray, item_matrix: FloatArray) -> "Statistics":
+        """Return the statistics for other features, which are φ and c times matrices.
+
+        Shapes (n_features, new n_features) and (n_item_columns, new n_item_columns).
+        """
+        k, sums = self.n_item_columns, self.item_products
+        features = np.pad(matrix, ((0, 1), (0, 1)))
+        features[-1, -1] = 1.0  # the reward stays
+        columns = [sums[:, :, :k] @ item_matrix, sums[:, :, k:] @ features]
+        projected = item_matrix.T @ np.concatenate(columns, axis=2)
+        kept = slice(None) if projected.shape[1] else slice(0)
+        found = self._replace(
+            products=features.T @ self.products @ features,
+            keys=self.keys[kept],
+            item_products=projected[kept],
+        )
+        return found._with_most_played()
+
+    def _with_most_played(self) -> "Statistics":
+        """Return the statistics with the sums of as many items as are kept, those played most."""
+        most = items_kept(self.n_item_columns, self.n_features)
+        if len(self.keys) <= most:
+            return self
+        played = np.argsort(-self.item_products[:, 0, 0], kind="stable")
+        kept = np.sort(played[:most])
+        return self._replace(keys=self.keys[kept], item_products=self.item_products[kept])
+
+
+class Posterior:
+    """The posterior of all coefficients, in units of their prior scales.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    taus, item_taus : ndarray, shapes (n_features,) and (n_item_columns,)
+        τ of each column of φ, and of c.
+
+    Attributes
+    ----------
+    item_sums : ndarray, shape (n_items, n_item_columns, n_features + 1)
+        The columns of B_i, then Σcr.
+    item_roots_inverse : ndarray, shape (n_items, n_item_columns, n_item_columns)
+        L_i⁻¹.
+    item_white : ndarray, shape (n_items, n_item_columns, n_features + 1)
+        The columns of U_i, then w_i.
+    root, root_inverse : ndarray, shape (n_features, n_features)
+        L and L⁻¹, lower triangular.
+    white : ndarray, shape (n_features,)
+        w.
+    log_det_v, log_det : float
+        log det V and log det K.
+    residual : float
+        r'K⁻¹r.
+    """
+
+    def __init__(self, statistics: Statistics, taus: FloatArray, item_taus: FloatArray) -> None:
+        k, scale = statistics.n_item_columns, np.append(taus, 1.0)
+        sums = item_taus[:, None] * statistics.item_products
+        item_roots = _roots(sums[:, :, :k] * item_taus)
+        self.item_roots_inverse = _inverses(item_roots)
+        self.item_sums = sums[:, :, k:] * scale
+        self.item_white = self.item_roots_inverse @ self.item_sums
+        white = self.item_white.reshape(-1, len(scale))
+        rest = scale[:, None] * statistics.products * scale - white.T @ white
+        (self.root,) = roots = _roots(rest[None, :-1, :-1])
+        self.log_det_v = _log_det(roots)
+        self.log_det = self.log_det_v + _log_det(item_roots)
+        (self.root_inverse,) = _inverses(roots)
+        self.white = self.root_inverse @ rest[:-1, -1]
+        explained = float(self.white @ self.white)
+        self.residual = max(0.0, float(rest[-1, -1]) - explained) + statistics.pure_error_squares
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """E[a], shape (n_features,)."""
+        return np.asarray(self.white @ self.root_inverse)
+
+    @cached_property
+    def item_means(self) -> FloatArray:
+        """E[d], shape (n_items, n_item_columns)."""
+        rest = self.item_white[:, :, -1] - self.item_white[:, :, :-1] @ self.mean
+        return np.asarray((rest[:, None, :] @ self.item_roots_inverse)[:, 0])
+
+    @property
+    def item_covariances(self) -> FloatArray:
+        """A_i⁻¹, shape (n_items, n_item_columns, n_item_columns)."""
+        return np.asarray(self.item_roots_inverse.transpose(0, 2, 1) @ self.item_roots_inverse)
+
+    def variances(self) -> tuple[FloatArray, FloatArray]:
+        """Return the variances of a, and the sums over items of those of d, in units of σ².
+
+        diag V⁻¹, and the diagonals of A_i⁻¹ + S_iV⁻¹S_i' with S_i = A_i⁻¹B_i.
+        """
+        own, given_a = (
+            (inverse * inverse).sum(axis=-2)
+            for inverse in (self.root_inverse, self.item_roots_inverse)
+        )
+        slopes = self.item_roots_inverse.transpose(0, 2, 1) @ self.item_white[:, :, :-1]
+        by_a = slopes.reshape(-1, len(self.mean)) @ self.root_inverse.T
+        by_a *= by_a
+        return own, given_a.sum(axis=0) + by_a.sum(axis=1).reshape(given_a.shape).sum(axis=0)
+
+    def covariance_of(self, a: FloatArray, d: FloatArray) -> FloatArray:
+        """Return X'CX for columns X = (d, a), where C is the posterior covariance over σ².
+
+        `a` has shape (n_features, n), `d` (n_items, n_item_columns, n). X is solved with the whole
+        Cholesky factor: first L_i⁻¹d_i, then L⁻¹(a − Σ_i U_i'L_i⁻¹d_i).
+        """
+        n_items, k, n = d.shape
+        items = (self.item_roots_inverse @ d).reshape(n_items * k, n)
+        item_white = self.item_white[:, :, :-1].reshape(-1, len(a))
+        rest = self.root_inverse @ (a - item_white.T @ items)
+        found: FloatArray = items.T @ items + rest.T @ rest
+        return found
+
+
+def _roots(blocks: FloatArray) -> FloatArray:
+    """Return the Cholesky factors of I plus positive matrices (n, k, k)."""
+    blocks, places = blocks.copy(), np.arange(blocks.shape[1])
+    diagonal = blocks[:, places, places]  # where 1 would be lost to rounding, more is added
+    blocks[:, places, places] = diagonal + np.maximum(1.0, _ROUNDING * diagonal)
+    try:
+        return np.asarray(np.linalg.cholesky(blocks))
+    except np.linalg.LinAlgError:  # the rest is lost to rounding: no eigenvalue is below 1
+        values, vectors = np.linalg.eigh(0.5 * (blocks + blocks.transpose(0, 2, 1)))
+        rows = np.sqrt(np.maximum(values, 1.0))[:, :, None] * vectors.transpose(0, 2, 1)
+        roots = np.asarray(np.linalg.qr(rows, mode="r")).transpose(0, 2, 1)
+        return roots * np.where(np.diagonal(roots, axis1=1, axis2=2) < 0.0, -1.0, 1.0)[:, None]
+
+
+def _log_det(roots: FloatArray) -> float:
+    """Return the sum of log det LL' over matrices L (n, k, k)."""
+    return 2.0 * float(np.log(np.diagonal(roots, axis1=1, axis2=2)).sum())
+
+
+def _inverses(roots: FloatArray) -> FloatArray:
+    """Return the inverses of lower triangular matrices (n, k, k)."""
+    if len(roots) > 1 and roots.shape[1] < _LARGE:  # numpy is faster for many small ones
+        return np.asarray(np.linalg.inv(roots))
+    inverses = np.empty(roots.shape)
+    if roots.size:
+        for inverse, root in zip(inverses, roots, strict=True):
+            inverse[:] = dtrtri(root.T, lower=0)[0].T
+    return inverses
