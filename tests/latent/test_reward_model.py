@@ -259,8 +259,7 @@ def test_the_scale_of_items_is_the_posterior_mean_of_its_square(n_items):
     density = np.array([evidence.at(np.array([log])).log for log in grid])
     weights = np.exp(density - density.max())
     expected = np.sqrt(weights @ np.exp(2.0 * grid) / weights.sum())
-    error = abs(evidence.maximise({}).logs[ITEM] - math.log(expected))
-    assert error < (0.02 if n_items <= 8 else 0.1)
+    assert evidence.maximise({}).logs[ITEM] == pytest.approx(math.log(expected), abs=1e-3)
 
 
 def test_a_reward_by_context_and_item_is_found_in_its_groups():

@@ -29,7 +29,7 @@ posterior is wide, and the mode understates how different the others may be.
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,12 @@ _PRIOR_SHARE = 0.05
 # Smallest variance between items' means, in units of the mean square: without an intercept all
 # rewards may be equal.
 _LEAST_ITEM_VARIANCE = 1e-6
-# Nodes and weights of Gauss–Hermite quadrature for a normal distribution.
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+# The density of the scale of item effects is integrated for at most so many items, by a sum over
+# these moves of log τ.
+_FEW_ITEMS = 100
+_MOVES = np.linspace(-6.0, 6.0, 121)
+# Posterior variances below this share of the prior's are rounding.
+_ROUNDING = 1e-12
 
 
 class Scales(NamedTuple):
@@ -196,36 +200,11 @@ class Evidence:
             logs, best = moved, tried
             gradient, information = self.derivatives(best)
         if self._is_by_item.any():
-            logs = self._with_mean_squares(logs, information.diagonal())
+            logs = self._with_mean_squares(logs, best, information.diagonal())
             best = self.at(logs)
         found = dict(zip(self.blocks, logs.tolist(), strict=True))
         n_effective = float(self._n_effective(best.posterior).sum())
         return Scales(found, math.sqrt(best.noise_variance), n_effective)
-
-    def _with_mean_squares(self, modes: FloatArray, information: FloatArray) -> FloatArray:
-        """Return ½ log E[τ²] in place of the mode of each block by item, the others given.
-
-        With log τ ~ N(mode, v), it is mode + v. The density of item effects, of which there may be
-        few, is skewed: `_log_mean_square` integrates it.
-        """
-        variances = 1.0 / np.maximum(information, _LEAST_INFORMATION)
-        above = self._is_by_item * variances
-        for place in np.flatnonzero(self._is_effect).tolist():
-            above[place] = self._log_mean_square(modes, place, float(variances[place]))
-        return np.clip(modes + above, LOWEST, HIGHEST)
-
-    def _log_mean_square(self, modes: FloatArray, place: int, v: float) -> float:
-        """Return ½ log E[τ²] minus the mode, for one block.
-
-        Gauss–Hermite quadrature: with x_k = v/2 + √v·t_k, the integral of f(x) is about
-        √v Σ_k w_k exp(t_k²/2) f(x_k). The nodes stand above the mode, as τ² grows.
-        """
-        moves = 0.5 * v + math.sqrt(v) * _NODES
-        moved = np.repeat(modes[None], len(moves), axis=0)
-        moved[:, place] += moves
-        logs = np.log(_WEIGHTS) + 0.5 * _NODES**2 + [self.at(each).log for each in moved]
-        weights = np.exp(logs - logs.max())
-        return 0.5 * math.log(float(weights @ np.exp(2.0 * moves) / weights.sum()))
 
     def at(self, logs: FloatArray) -> Density:
         """Return the density at some log τ."""
@@ -233,12 +212,57 @@ class Evidence:
         taus, item_taus = self._members @ by_block, self._item_members @ by_block
         taus[0] = INTERCEPT * self._intercept
         posterior = Posterior(self._statistics, taus, item_taus)
-        noise_variance = (posterior.residual + self._n_pseudo * _PRIOR_SHARE) / self._n
+        noise_variance = float(self._noise_variance(posterior.residual))
         offsets = logs - self._centres
         offsets += self._is_effect * (0.5 * math.log(noise_variance) - self._log_item_deviation)
-        log_det = posterior.log_det + posterior.item_log_det
-        log = -0.5 * (self._n * math.log(noise_variance) + log_det + float(offsets @ offsets))
-        return Density(log, noise_variance, offsets, posterior)
+        log = self._log_density(noise_variance, posterior.log_det, float(offsets @ offsets))
+        return Density(float(log), noise_variance, offsets, posterior)
+
+    def _noise_variance(self, residual: Any) -> Any:
+        """Return σ² at its best, given r'K⁻¹r."""
+        return (residual + self._n_pseudo * _PRIOR_SHARE) / self._n
+
+    def _log_density(self, noise_variance: Any, log_det: Any, offset_squares: Any) -> Any:
+        """Return the log-evidence plus log-prior, given σ², log det K and Σ offset²."""
+        return -0.5 * (self._n * np.log(noise_variance) + log_det + offset_squares)
+
+    def _with_mean_squares(
+        self, modes: FloatArray, at: Density, information: FloatArray
+    ) -> FloatArray:
+        """Return ½ log E[τ²] in place of the mode of each block by item, the others given.
+
+        With log τ ~ N(mode, v), it is mode + v. The density of the effects of few items is skewed:
+        `_log_mean_square` integrates it.
+        """
+        above = self._is_by_item / np.maximum(information, _LEAST_INFORMATION)
+        if self._is_effect.any() and len(at.posterior.item_means) <= _FEW_ITEMS:
+            above[self._is_effect > 0.0] = self._log_mean_square(at)
+        return np.clip(modes + above, LOWEST, HIGHEST)
+
+    def _log_mean_square(self, at: Density) -> float:
+        """Return ½ log E[τ²] minus log τ of item effects, the first column of c.
+
+        Effects e in units of τ have the prior N(0, σ²I) and some posterior N(m, σ²C). So their
+        likelihood has the precision H = C⁻¹ − I and the response h = C⁻¹m. If τ is multiplied by
+        f, log det K changes as log det(I + f²H), and r'K⁻¹r as −h'(H + I/f²)⁻¹h.
+        """
+        posterior, n = at.posterior, len(at.posterior.item_means)
+        effects = np.zeros((n, self._statistics.n_item_columns, n))
+        effects[np.arange(n), 0, np.arange(n)] = 1.0
+        covariance = posterior.covariance_of(np.zeros((self._statistics.n_features, n)), effects)
+        values, vectors = np.linalg.eigh(covariance)
+        values = np.clip(values, _ROUNDING, 1.0)
+        precisions, responses = 1.0 / values - 1.0, posterior.item_means[:, 0] @ vectors / values
+        squares = np.exp(2.0 * _MOVES)[:, None]
+        grown = 1.0 + squares * precisions
+        explained = (responses**2 * (squares / grown - values)).sum(axis=1)
+        noise_variance = self._noise_variance(posterior.residual - explained)
+        log_det = posterior.log_det + np.log(grown * values).sum(axis=1)
+        offsets = self._is_effect @ at.offsets + _MOVES
+        offsets += 0.5 * np.log(noise_variance / at.noise_variance)
+        logs = self._log_density(noise_variance, log_det, offsets**2)
+        weights = np.exp(logs - logs.max())
+        return 0.5 * math.log(float(weights @ squares[:, 0] / weights.sum()))
 
     def derivatives(self, at: Density) -> tuple[FloatArray, FloatArray]:
         """Return the gradient of the log density by log τ, and the average information."""

@@ -222,8 +222,8 @@ class Posterior:
         L and L⁻¹, lower triangular.
     white : ndarray, shape (n_features,)
         w.
-    log_det, item_log_det : float
-        log det V, and that of all A_i.
+    log_det_v, log_det : float
+        log det V and log det K.
     residual : float
         r'K⁻¹r.
     """
@@ -232,14 +232,14 @@ class Posterior:
         k, scale = statistics.n_item_columns, np.append(taus, 1.0)
         sums = item_taus[:, None] * statistics.item_products
         item_roots = _roots(sums[:, :, :k] * item_taus)
-        self.item_log_det = _log_det(item_roots)
         self.item_roots_inverse = _inverses(item_roots)
         self.item_sums = sums[:, :, k:] * scale
         self.item_white = self.item_roots_inverse @ self.item_sums
         white = self.item_white.reshape(-1, len(scale))
         rest = scale[:, None] * statistics.products * scale - white.T @ white
         (self.root,) = roots = _roots(rest[None, :-1, :-1])
-        self.log_det = _log_det(roots)
+        self.log_det_v = _log_det(roots)
+        self.log_det = self.log_det_v + _log_det(item_roots)
         (self.root_inverse,) = _inverses(roots)
         self.white = self.root_inverse @ rest[:-1, -1]
         explained = float(self.white @ self.white)

@@ -295,7 +295,7 @@ def _regression(
     posterior = Posterior(some, features.taus, features.item_taus)
     ridge = Ridge(features.n_features, ridge=1.0)
     root = np.ascontiguousarray(posterior.root.T)
-    ridge.set_root(root, posterior.white, posterior.log_det, int(some.n_rewards))
+    ridge.set_root(root, posterior.white, posterior.log_det_v, int(some.n_rewards))
     return ridge, Items.of(
         some.keys, ItemPosterior(posterior.item_covariances, posterior.item_sums)
     )
