@@ -129,10 +129,7 @@ def _of_arms(truth: LowRankRealization, basis: FloatArray, round: Round) -> Poin
     slate, means, _, arms = round
     filled = np.linalg.norm(fill(basis, slate, _IMPUTE_RIDGE) - arms, axis=1)
     surrogate = np.abs(means - coordinates(basis, slate, _IMPUTE_RIDGE) @ (basis.T @ truth.theta))
-    return {
-        "imputation_error": float(filled.max()),
-        "surrogate_error": float(surrogate.max()),
-    }
+    return {"imputation_error": float(filled.max()), "surrogate_error": float(surrogate.max())}
 
 
 def _bounds(problem: Problem, round: int, actual: float) -> Point:
@@ -208,11 +205,7 @@ class Surrogate(NamedTuple):
 
 
 def coverage(
-    realization: Realization,
-    *,
-    burn_in: int = 30,
-    replicates: int = 400,
-    ridge: float = 0.01,
+    realization: Realization, *, burn_in: int = 30, replicates: int = 400, ridge: float = 0.01
 ) -> dict[str, list[float]]:
     """Return the share of epochs whose ellipsoid misses ϑ* in any round.
 

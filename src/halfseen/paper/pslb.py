@@ -267,7 +267,7 @@ class Pslb(Optimism, Policy):
 
     rank: Any = rank_param(
         doc="""Dimension of the subspace, or a rule that chooses it from the spectrum of the
-    zero-filled arms. In rounds with rank 0 OFUL plays in all features.""",
+    zero-filled arms. In rounds with rank 0 OFUL plays in all features."""
     )
     burn_in: int = integer(
         default=30,

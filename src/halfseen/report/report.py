@@ -248,7 +248,7 @@ def count_outcomes(verdicts: Iterable[Verdict]) -> dict[str, int]:
 # Templates
 
 MARKDOWN, PUBLISHED = "report.md.j2", "published.md.j2"
-CLAIMS, HTML = "claims.md.j2", "index.html.j2"
+CLAIMS, HTML, TABLE = "claims.md.j2", "index.html.j2", "final.md.j2"
 """The templates."""
 
 RULE = (

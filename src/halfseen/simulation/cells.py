@@ -28,7 +28,6 @@ import halfseen
 from halfseen import checks
 from halfseen.errors import HalfseenError
 from halfseen.policies.base import Policy
-from halfseen.policies.registry import registered
 from halfseen.simulation.methods import MEASURE, MEASURES, VIEWS, Method
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Realization, Round, World
@@ -247,7 +246,7 @@ _NOT_COMPUTING = (
     "tools",
     *(f"paper/{name}.py" for name in ("claims", "published", "study")),
     *("paper/__init__.py", "paper/studies"),
-    *(f"simulation/{name}.py" for name in ("plugins", "results", "simulate", "store", "tune")),
+    *(f"simulation/{name}.py" for name in ("results", "simulate", "store", "tune")),
 )
 
 
@@ -261,7 +260,7 @@ def fingerprint(world: World, method: Method, *, seed: int, points: int) -> str 
         data = {name: _data_digest(path) for name, path in world.data_paths().items()}
         settings = [world.to_dict() | data, method.to_dict(), seed, points]
         parts = (type(getattr(world, name)) for name in world._params)
-        classes = (type(world), *parts, *map(registered, method.policies()), *method.parts())
+        classes = (type(world), *parts, *method.classes())
         own = sorted({file for each in classes for file in _own_files(each)})
         code = [library_versions(), package_digest(), _contents(own)]
         return _hex(json.dumps([_FORMAT, code, settings], sort_keys=True).encode())

@@ -63,7 +63,6 @@ SWEEPS = ("n_arms", "conditioning", "p", "rank")
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     pairs = {"tofu": "tofu-seen", "tofu-fh": "tofu-fh-seen"}
     label = "the theorem's cost of the representation, scaled to TOFU"
     yield Figure(
@@ -132,10 +131,7 @@ def _share_grows(
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed.
-
-    The theorem is an upper bound, far above these regrets: no run of this size can contradict it.
-    """
+    # The theorem is an upper bound, far above these regrets: no run of this size can contradict it.
     slower = "the cost of hidden entries grows no faster than the theorem's cost of the representation, up to a factor of 1.5"
     return {
         OURS: {
@@ -154,5 +150,5 @@ def claims(results: Results) -> Claims:
             "With full history the cost of hidden entries falls more slowly than the theorem's as more arms are offered": _share_grows(
                 results, "tofu-fh", "n_arms", at_least=1
             ),
-        },
+        }
     }
