@@ -61,20 +61,10 @@ class Small:
 class Setting:
     """One world, swept over observation probabilities, and the methods in it.
 
-    Attributes
-    ----------
-    world : mapping
-        The plain form of a world: its kind and its settings.
-    methods : mapping
-        By key: a `Method`, or what differs from the standard method of this key; "method" names
-        another standard method, "policy" a class.
-    observe_probs : sequence of float
-        Replace the world's own; empty where the world keeps what it has.
-    seeds : sequence of int, optional
-        Where they are not the study's.
-    tuning : Tuning, optional
-    reported : sequence of str, optional
-        The methods that are reported, by default all; others may be tuned for them.
+    `world` is in plain form: its kind and its settings. `methods` are by key: a `Method`, or what
+    differs from the standard method of this key ("method" names another one, "policy" a class).
+    Without `observe_probs` the world keeps its own. `seeds` are given where they are not the
+    study's. `reported` are by default all methods; others may be tuned for them.
     """
 
     world: Plain
@@ -121,18 +111,9 @@ class Setting:
 class Study:
     """Methods compared on the same realizations.
 
-    Attributes
-    ----------
-    name, title : str
-    seeds : sequence of int
-    settings : mapping
-        By name.
-    small : Small
-    notes : sequence of str
-        What a reader of the report should know, such as where published code and text differ.
-    figures, claims, comparisons : functions of Results
-        What the report draws, which statements it checks, which methods it compares.
-    scale : "paper" or "smoke"
+    `notes` are what a reader of the report should know, such as where published code and text
+    differ. `figures`, `claims` and `comparisons` are functions of the results: what the report
+    draws, which statements it checks, which methods it compares. `scale` is "paper" or "smoke".
     """
 
     name: str

@@ -55,18 +55,10 @@ class Verdict(NamedTuple):
 class Report:
     """Everything that a report on a run shows; from it every template takes what it needs.
 
-    Attributes
-    ----------
-    results : Results
-    specs : sequence of Figure
-        The figures; the report has those whose files lie in the folder.
-    verdicts, comparisons, notes : sequences
-    published, published_means
-        Published results per seed, or means over seeds, with ours (`halfseen.paper.published`).
-    reproduces_paper : bool
-        Whether the study is one of the package's; others do not speak of the paper.
-    not_from_paper : sequence of str
-        Labels of methods that are not from the paper.
+    Of the figures `specs` the report has those whose files lie in the folder. `published` and
+    `published_means` are published results with ours (`halfseen.paper.published`).
+    `reproduces_paper` says whether the study is one of the package's: others do not speak of the
+    paper. `not_from_paper` are labels of methods.
     """
 
     results: Results

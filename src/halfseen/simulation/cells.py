@@ -34,15 +34,11 @@ from halfseen.worlds.base import Realization, Round, World
 
 
 class Trace(NamedTuple):
-    """What a policy paid.
+    """What a policy paid, by round.
 
-    Attributes
-    ----------
-    regret : ndarray, shape (horizon,)
-        Cumulative pseudo-regret: best mean among the offered arms less the chosen one's, without
-        noise.
-    ranks : ndarray, shape (horizon,)
-        Number of dimensions in which the policy chose; NaN for one without dimensions.
+    `regret` is cumulative pseudo-regret: best mean among the offered arms less the chosen one's,
+    without noise. `ranks` are the numbers of dimensions in which the policy chose; NaN for one
+    without dimensions.
     """
 
     regret: FloatArray
@@ -84,9 +80,8 @@ def play(policy: Policy, realization: Realization, view: str = "masked") -> Trac
             slate = slate.without_context()
         decision = policy.choose(slate)
         rank = policy.current_rank
-        mean = round.means.item(decision.arm)
         policy.learn(decision, round.reward(decision.arm))
-        losses[index] = round.means.item(round.means.argmax()) - mean
+        losses[index] = round.means.item(round.means.argmax()) - round.means.item(decision.arm)
         if rank is not None:
             ranks[index] = rank
     return Trace(np.cumsum(losses), ranks)
@@ -112,16 +107,7 @@ class CellKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What to run.
-
-    Attributes
-    ----------
-    key : CellKey
-    world : World
-    method : Method
-    points : int
-        Number of rounds at which regret is kept.
-    """
+    """What to run; `points` is the number of rounds at which regret is kept."""
 
     key: CellKey
     world: World
@@ -143,20 +129,10 @@ class Cell:
 class Result:
     """What came out of a cell.
 
-    Attributes
-    ----------
-    status : "ok" or "failed"
-    seconds : float
-        Time for drawing the rounds and playing them.
-    final_regret, final_rank : float or None
-    rounds : tuple of int
-        The rounds at which `regret` and `ranks` are kept, counted from 1.
-    regret, ranks : tuple of float or None
-    diagnostics : mapping
-        What the policy reports about its run, plain JSON types; and as "irreducible" the regret
-        that no policy can avoid, where the world knows it.
-    error : str
-        Traceback of a failed cell.
+    `status` is "ok" or "failed", with the traceback in `error`; `seconds` is the time for drawing
+    the rounds and playing them. `regret` and `ranks` are those after `rounds`, counted from 1.
+    `diagnostics` are what the policy reports about its run, in plain JSON types; and as
+    "irreducible" the regret that no policy can avoid, where the world knows it.
     """
 
     status: str
