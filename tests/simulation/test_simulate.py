@@ -76,14 +76,6 @@ def told(cell):
     return Result(status="ok", seconds=0.0, error=str(cell.key))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_every_cell_is_run_once(n_jobs):
-    with joblib.parallel_config(backend="threading", n_jobs=n_jobs):
-        found = list(run_cells(grid(), run=told))
-    assert sorted(cell.key for cell, _ in found) == sorted(cell.key for cell in grid())
-    assert all(result.error == str(cell.key) for cell, result in found)
-
-
 def test_a_slow_cell_keeps_no_other_waiting():
     others = threading.Semaphore(0)
 

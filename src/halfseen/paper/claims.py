@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -218,24 +218,23 @@ def within(
     methods: Keys,
     than: Keys,
     *,
-    at_least: float = -math.inf,
-    at_most: float = math.inf,
     setting: Names = None,
     p: Probs = None,
+    **limits: float,
 ) -> Check:
-    """Check that the ratio of mean regrets lies within limits."""
+    """Check that the ratio of mean regrets lies within limits, `at_least` and `at_most`."""
 
     def check(point: Point, method: str, other: str) -> Found:
         ours, theirs = _shared(results, point, method, other)
         found = Interval.of_ratio(ours, theirs)
         means = f"{number(ours.mean(), 4)} / {number(theirs.mean(), 4)}"
-        return judge(found, at_least, at_most), f"{means} = {found.fixed(3)}", found.n
+        return judge(found, **limits), f"{means} = {found.fixed(3)}", found.n
 
     findings = _everywhere(results, check, _pairs(methods, than), setting, p)
-    return Check(findings, f"somewhere the ratio is {outside(at_least, at_most)}")
+    return Check(findings, f"somewhere the ratio is {outside(**limits)}")
 
 
-def outside(at_least: float, at_most: float) -> str:
+def outside(at_least: float = -math.inf, at_most: float = math.inf) -> str:
     """Return what a number is that is not within limits, as a string."""
     words = [f"below {number(at_least)}"] * (at_least > -math.inf)
     words += [f"above {number(at_most)}"] * (at_most < math.inf)
@@ -357,15 +356,8 @@ def below_bound(results: Results, method: str, bound: Callable[[Problem], float]
 # Claims about ranks
 
 
-def final_rank(
-    results: Results,
-    method: str,
-    *,
-    at_least: float = -math.inf,
-    at_most: float = math.inf,
-    p: Probs = None,
-) -> Check:
-    """Check that the mean final rank, less the true one, lies within limits."""
+def final_rank(results: Results, method: str, *, p: Probs = None, **limits: float) -> Check:
+    """Check that the mean final rank, less the true one, lies within `at_least` and `at_most`."""
 
     def check(point: Point, method: str) -> Found:
         ranks, true = results.final_ranks(point, method), results.fact(point, "rank")
@@ -374,14 +366,11 @@ def final_rank(
         if true is None:
             return UNDECIDED, "the world does not know its rank", None
         found = Interval.of(list(ranks.values()))
-        outcome = judge(found, true + at_least, true + at_most)
+        outcome = judge(found, **{name: true + limit for name, limit in limits.items()})
         return outcome, f"mean rank {found}, true rank {true}", found.n
 
-    limits = outside(at_least, at_most)
-    return Check(
-        _everywhere(results, check, [(method,)], None, p),
-        f"somewhere the mean rank less the true one is {limits}",
-    )
+    findings = _everywhere(results, check, [(method,)], None, p)
+    return Check(findings, f"somewhere the mean rank less the true one is {outside(**limits)}")
 
 
 def gap_after_true_rank(results: Results, point: Point, method: str) -> Interval | None:
@@ -421,18 +410,15 @@ def exponent(
     method: str,
     over: str = "horizon",
     *,
-    value: str | None = None,
-    settings: Sequence[str] | None = None,
-    p: float | None = None,
     at_least: float = -math.inf,
     at_most: float = math.inf,
+    **where: Any,
 ) -> Check:
     """Check that the 95 % interval of an exponent is within limits.
 
-    The other parameters are those of `growth_of`.
+    `where` are the other parameters of `growth_of`.
     """
-    found = growth_of(results, method, over, value=value, settings=settings, p=p)
-    letter = words_for(over)[0]
+    found, letter = growth_of(results, method, over, **where), words_for(over)[0]
     fails_if = f"the exponent is {outside(at_least, at_most)}"
     if found is None:
         return Check([Finding(NOT_RUN, "", f"fewer than two values of {letter}")], fails_if)
