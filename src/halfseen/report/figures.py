@@ -194,16 +194,18 @@ def rank_over_rounds(
     found = _over_rounds(results, point, keys, "rank").values()
     curves = [curve.part(curve.mean < dim) for curve in found if curve.mean.min() < dim]
 
-    def more(axes: "Axes") -> None:
+    def draw(axes: "Axes") -> None:
+        draw_bands(axes, curves)
         if rank is not None:
             axes.axhline(rank, label="true rank", **_BLACK)
+        axes.set(xlabel="round", ylabel="selected rank", title=str(point))
+        _set_axis(axes.xaxis)
         highest = [float((curve.mean + curve.error).max()) for curve in curves]
         axes.set_xlim(left=0)
         axes.set_ylim(0, 1.08 * max([rank or 1, *highest]))
         axes.yaxis.get_major_locator().set_params(integer=True)
 
-    labels = {"xlabel": "round", "ylabel": "selected rank", "title": str(point)}
-    return _panel(curves, keys, labels, bands=True, more=more)
+    return Panel(draw, keys) if curves else None
 
 
 def _over_rounds(
