@@ -33,16 +33,9 @@ def _facts(name: str, value: Any) -> tuple[str, ...]:
 class Method(Value):
     """A policy by the name of its class, what it sees, and its settings.
 
-    Attributes
-    ----------
-    policy : str
-        Name in the registry.
-    view : "masked" or "full"
-    settings : mapping
-        Arguments of the constructor, perhaps as plain JSON types. What the policy needs to know of
-        its world (`Policy.needs`) may be left out; a value given here takes precedence.
-    facts : tuple of str
-        What else of the world the constructor is given, by the names of `Facts`.
+    `settings` are arguments of the constructor, perhaps as plain JSON types. What the policy needs
+    to know of its world (`Policy.needs`) may be left out; a value given here takes precedence.
+    `facts` are what else of the world the constructor is given, by the names of `Facts`.
 
     Examples
     --------
@@ -151,7 +144,16 @@ _TOFU = {"burn_in": 30, "replay": "burn-in-once"}
 _TOFU_FH = {"burn_in": 30, "replay": "full"}
 _ADAPTIVE = {"rule": "PracticalThreshold", "constant": 0.22, "scale": 1.5, "cap": 8}
 _PSLB = {"burn_in": 30}
-_PSLB_ADAPTIVE = {"burn_in": 30, "rank": {"rule": "ConstantThreshold", "value": 0.06, "cap": 8}}
+_PSLB_ADAPTIVE = _PSLB | {"rank": {"rule": "ConstantThreshold", "value": 0.06, "cap": 8}}
+
+
+def _scaled(imputer: str, **settings: Any) -> Method:
+    return Method(policy="Standardized", settings={"imputer": imputer, **settings})
+
+
+def _per_arm(radius: float, **settings: Any) -> Method:
+    return Method(policy="PerArmRidge", settings={"radius": radius, **settings})
+
 
 METHODS: Mapping[str, Method] = {
     "tofu": Method(policy="TofuPov", settings=_TOFU),
@@ -168,23 +170,15 @@ METHODS: Mapping[str, Method] = {
     "two-phase": Method(policy="TwoPhase"),
     "uniform": Method(policy="Uniform"),
     "impute-mean": Method(policy="Imputed", settings={"imputer": "mean"}),
-    "scaled-zero": Method(policy="Standardized", settings={"imputer": "zero"}),
-    "scaled-mean": Method(policy="Standardized", settings={"imputer": "mean"}),
-    "scaled-indicators": Method(
-        policy="Standardized", settings={"imputer": "mean", "indicators": True}
-    ),
-    "scaled-iterative": Method(policy="Standardized", settings={"imputer": "iterative"}),
-    "scaled-greedy": Method(
-        policy="Standardized", settings={"imputer": "mean", "exploration": "greedy"}
-    ),
-    "scaled-thompson": Method(
-        policy="Standardized", settings={"imputer": "mean", "exploration": "thompson"}
-    ),
-    "per-arm": Method(policy="PerArmRidge", settings={"radius": 1.0}),
-    "per-arm-greedy": Method(policy="PerArmRidge", settings={"radius": 0.0}),
-    "per-arm-thompson": Method(
-        policy="PerArmRidge", settings={"radius": 0.3, "exploration": "thompson"}
-    ),
+    "scaled-zero": _scaled("zero"),
+    "scaled-mean": _scaled("mean"),
+    "scaled-indicators": _scaled("mean", indicators=True),
+    "scaled-iterative": _scaled("iterative"),
+    "scaled-greedy": _scaled("mean", exploration="greedy"),
+    "scaled-thompson": _scaled("mean", exploration="thompson"),
+    "per-arm": _per_arm(1.0),
+    "per-arm-greedy": _per_arm(0.0),
+    "per-arm-thompson": _per_arm(0.3, exploration="thompson"),
     "boosted-trees": Method(policy="EpsilonGreedy", settings={"estimator": "boosted-trees"}),
     "forest": Method(policy="EpsilonGreedy", settings={"estimator": "forest"}),
     "row-memory": Method(

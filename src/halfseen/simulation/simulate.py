@@ -87,13 +87,9 @@ def simulate(
             f"must be a world, such as LowRankWorld(), got {world!r}", name="world"
         )
     world = rooted(world)
+    place = CellKey(name, "default", prob_of(world), "", 0)
     cells = [
-        Cell(
-            key=CellKey(name, "default", prob_of(world), key, seed),
-            world=world,
-            method=method,
-            points=points,
-        )
+        Cell(key=place._replace(method=key, seed=seed), world=world, method=method, points=points)
         for key, method in methods.items()
         for seed in each
     ]
@@ -136,17 +132,8 @@ def run(
 ) -> Results:
     """Run the cells that a store does not have, and return (and write) the tables of all.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-    store : Store, optional
-        Where finished cells are kept and tables are written.
-    jobs, progress
-        As in `simulate`.
-    write : bool
-        Whether tables are written into the store's folder.
-    manifest : mapping, optional
-        What `manifest.json` records besides versions and duration.
+    Finished cells are kept in the store, and tables are written there if `write`. `manifest` is
+    what `manifest.json` records besides versions and duration.
     """
     started = time.perf_counter()
     finished: dict[CellKey, Result] = {}
