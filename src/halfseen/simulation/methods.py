@@ -207,6 +207,10 @@ class OwnMethod(Method):
     def check(self) -> None:
         """Do nothing: what it makes is known when it is built."""
 
+    def classes(self) -> list[type]:
+        """Raise InvalidSettingError: a function cannot be recognized in a later run."""
+        raise InvalidSettingError(f"the function {self.policy!r} has no class that is known")
+
 
 def method_from(key: str, given: Any = None) -> Method:
     """Return the method that is meant by a key and what is given for it.
