@@ -397,7 +397,8 @@ def regret_of_candidates(
     curves = list(_curves(keys, means).values())
     ylabel = "final regret, validation seeds"
     labels = {"xlabel": words_for(over)[1], "ylabel": ylabel, "title": title}
-    return _panel(curves, keys, labels, log="x", ticks=True, bottom=True)
+    base = lambda axes: axes.set_xscale("log", base=2)  # noqa: E731
+    return _panel(curves, keys, labels, log="x", ticks=True, bottom=True, more=base)
 
 
 # Diagnostics
