@@ -54,7 +54,7 @@ class Method(Value):
     def classes(self) -> list[type]:
         """Return the classes of its policy, and of all policies and rules in its settings.
 
-        >>> inner = {"policy": "Uniform", "settings": {}}
+        >>> inner = {"policy": "Uniform", "settings": {"dim": 4}}
         >>> method = Method(policy="TofuPov", settings={"burn_in_policy": inner})
         >>> [each.__name__ for each in method.classes()]
         ['TofuPov', 'Uniform']
