@@ -252,8 +252,8 @@ class Epoch:
 
     def learn(self, arm: FloatArray, reward: float) -> None:
         """Add a reward of this epoch, or a late one that it would have replayed."""
-        point = self._lift(arm[None, :])[0]
-        if not np.isnan(point[0]):
+        point = self._lift(arm[None])[0]
+        if not math.isnan(point.item(0)):
             self.model.update(point, reward)
 
 
