@@ -59,14 +59,7 @@ class TofuPov(TofuParams):
         "_burner": InnerPolicy(),
     }
 
-    needs: ClassVar[tuple[str, ...]] = (
-        "dim",
-        "rank",
-        "observe_prob",
-        "horizon",
-        "noise_scale",
-        "seed",
-    )
+    needs = ("dim", "rank", "observe_prob", "horizon", "noise_scale", "seed")
 
     def setup(self) -> None:
         """Start with no arms, no rewards and no epoch."""
@@ -121,9 +114,8 @@ class TofuPov(TofuParams):
         return arms[kept], rewards[kept]
 
     def _offer(self, slate: Slate) -> None:
-        offered = self._offered.fork()
-        offered.add(slate._table)
-        self._offered = offered
+        self._offered = self._offered.fork()
+        self._offered.add(slate._table)
 
     def _observe(self, slate: Slate) -> None:
         """Add the arms to those from which the next subspace is estimated."""
@@ -152,9 +144,8 @@ class TofuPov(TofuParams):
         """Add the reward to the epoch's regression, or keep it for a later epoch."""
         first = self._first_playing
         if self._is_replayed(note, is_first=first is None):  # a later epoch will replay it
-            played = self._played.fork()
-            played.append(note.round, note.arm, reward)
-            self._played = played
+            self._played = self._played.fork()
+            self._played.append(note.round, note.arm, reward)
         epoch = self._playing
         if epoch is not None:
             index = epoch.record.epoch
