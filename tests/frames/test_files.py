@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen.errors import InvalidTableError
-from halfseen.tools.tables import columns_of
+from halfseen.frames.files import columns_of
 
 
 @pytest.mark.parametrize(
