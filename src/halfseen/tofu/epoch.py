@@ -233,7 +233,7 @@ class Epoch:
 
     def replay(self, arms: FloatArray, rewards: FloatArray) -> None:
         """Add earlier rewards of the arms that are identified in this basis."""
-        points = self._lift(arms)
+        points = self._lift(arms)  # the coordinates U'x̂ in the new basis
         identified = ~np.isnan(points[:, 0])
         self.model.insert(points[identified], rewards[identified])
 

@@ -63,7 +63,7 @@ class LeastSquares(Imputation):
     )
 
     def lift(self, basis: FloatArray, eigenvalues: FloatArray) -> Callable[[FloatArray], Any]:
-        """Return the map to U'x̂."""
+        """Return the map to U'x̂ = (1 + ρ)a; `coordinates` derives it."""
         return Lift.least_squares(basis, self.ridge).coordinates
 
 

@@ -65,6 +65,7 @@ class TofuPov(TofuParams):
         """Start with no arms, no rewards and no epoch."""
         super().setup()
         self._burner = self.new_burn_in_policy()
+        # What the next subspace is estimated from: sums over all arms so far, or a sample of them.
         self._offered: Offered = self.subspace.no_arms(
             self.dim, seed=self.seed, count_pairs=isinstance(self.observe_prob, str)
         )
@@ -73,7 +74,7 @@ class TofuPov(TofuParams):
         self._log: tuple[EpochRecord, ...] = ()
 
     def _prepare(self, slate: Slate) -> None:
-        """Open an epoch if one is due, and keep the slate for the next one."""
+        """Open an epoch if one is due, from the slates before this one, and keep this one."""
         round = self._round + 1
         if self.horizon is not None and round > self.horizon:
             raise HorizonReachedError(
@@ -96,7 +97,7 @@ class TofuPov(TofuParams):
         self._log, self._epoch = self.epoch_log, epoch
         if plays and is_first:
             later = [self.replay.replays(by_burn_in=each, is_first=False) for each in (True, False)]
-            if not any(later):  # nothing is replayed any more
+            if not any(later):  # nothing will be replayed again: free the memory
                 self._played = Played(self.dim)
 
     def _rewards_to_replay(self, *, is_first: bool) -> tuple[FloatArray, FloatArray]:
@@ -129,7 +130,7 @@ class TofuPov(TofuParams):
         if epoch is not None:
             return Choice(*epoch.score(slate), epoch.record.epoch)
         self._burner = self._burner._fork()
-        self._burner._key = self._key
+        self._burner._key = self._key  # it draws from the streams of the same decision
         choice, note = self._burner._play(slate)
         return choice._replace(epoch=self._latest_epoch, inner=note)
 
@@ -143,7 +144,7 @@ class TofuPov(TofuParams):
     def update(self, note: Note, reward: float) -> None:
         """Add the reward to the epoch's regression, or keep it for a later epoch."""
         first = self._first_playing
-        if self._is_replayed(note, is_first=first is None):  # a later epoch will replay it
+        if self._is_replayed(note, is_first=first is None):  # by an epoch that is still to open
             self._played = self._played.fork()
             self._played.append(note.round, note.arm, reward)
         epoch = self._playing
@@ -158,6 +159,7 @@ class TofuPov(TofuParams):
             self._burner.update(note.inner, reward)
 
     def _is_replayed(self, note: Note, *, is_first: bool) -> bool:
+        """Return whether an epoch, perhaps the first that plays, learns a reward again."""
         replays: bool = self.replay.replays(by_burn_in=note.inner is not None, is_first=is_first)
         return replays
 
