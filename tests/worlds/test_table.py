@@ -187,7 +187,6 @@ def test_a_column_of_strings_is_a_category_and_every_feature_is_reported(tmp_pat
 # Errors
 
 BAD_FILES = [
-    ("", "log.csv cannot be read as CSV: No columns"),
     ("round,mean,x\n", "must be features and rows, got none"),
     (
         "round,reward,x\n1,1,1\n2,0,2\n",
@@ -216,7 +215,6 @@ BAD_FILES = [
     ("round,mean,x,y\n2,1,1,1\n1,1,1,-inf\n", "'y' must be .*, or empty, got -inf in row 1"),
     ("round,mean,x\n1,1,1e200\n", r"of size at most 1e\+100, or empty, got 1e\+200 in row 0"),
     ("round,mean,x,y\n1,1,1,\n", "feature 'y' was never recorded: leave it out"),
-    ("round,mean,x,mean\n1,1,1,7\n", "column 'mean' appears twice"),
 ]
 
 
@@ -230,12 +228,6 @@ def test_a_bad_file_is_refused_by_place_and_value(tmp_path, text, says):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(InvalidSettingError, match=r"nowhere\.csv.* does not exist"):
         TableWorld(path=tmp_path / "nowhere.csv").realize(0)
-
-
-def test_a_file_of_something_else_is_refused(tmp_path):
-    (tmp_path / "log.xlsx").write_bytes(b"\xff\xfe\x00 no table")
-    with pytest.raises(InvalidInputError, match="cannot be read"):
-        TableWorld(path=tmp_path / "log.xlsx").realize(0)
 
 
 def test_a_rank_that_does_not_fit_the_table_is_refused(tmp_path):

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import checks, params, seeding
+from halfseen import checks, params
 from halfseen.errors import InvalidInputError, InvalidSettingError, InvalidTableError
 from halfseen.frames.encoder import is_numeral
 from halfseen.frames.files import cells_of, columns_of
 from halfseen.frames.reading import read_cells
+from halfseen.seeding import stream
 from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
-from halfseen.worlds.base import Facts, Round, World, register_world
+from halfseen.worlds.base import Facts, Round, World, register_world, streams
 from halfseen.worlds.lowrank import half_seen
 
 
@@ -317,11 +318,11 @@ class TableRealization:
 
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds; the full view of arms has the recorded missing values."""
-        world, table, seed = self.world, self.table, self.seed
-        masks, noises = (seeding.stream(seed, "world", name) for name in ("masks", "noise"))
+        world, table = self.world, self.table
+        _, masks, noises = streams(self.seed)
         order: Any = range(table.n_rounds)
         if world.shuffle:
-            order = seeding.stream(seed, "world", "order").permutation(table.n_rounds)
+            order = stream(self.seed, "world", "order").permutation(table.n_rounds)
         noise_scale = 0.0 if table.noisy else world.noise_scale or 0.0
         for index in order:
             rows = slice(table.starts[index], table.starts[index + 1])
