@@ -57,10 +57,10 @@ class Note(NamedTuple):
 
     def widened(self, dim: int | None, context_dim: int) -> "Note":
         """Return a note for a policy that has learned of more features since: these are hidden."""
-        if dim is not None and len(self.arm) < dim:
-            self = self._replace(arm=_lengthened(self.arm, dim))
-        if self.context is not None and len(self.context) < context_dim:
-            self = self._replace(context=_lengthened(self.context, context_dim))
+        if dim is not None and (n_new := dim - len(self.arm)) > 0:
+            self = self._replace(arm=np.pad(self.arm, (0, n_new), constant_values=np.nan))
+        if self.context is not None and (n_new := context_dim - len(self.context)) > 0:
+            self = self._replace(context=np.pad(self.context, (0, n_new), constant_values=np.nan))
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Note":
@@ -371,12 +371,6 @@ def html_table(cells: Sequence[Sequence[object]]) -> str:
     head, *rows = [[html.escape(str(cell)) for cell in row] for row in cells]
     body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
     return f"<table><tr><th>{'</th><th>'.join(head)}</th></tr>{body}</table>"
-
-
-def _lengthened(row: FloatArray, dim: int) -> FloatArray:
-    longer = np.full(dim, np.nan)
-    longer[: len(row)] = row
-    return longer
 
 
 def _plain_row(row: FloatArray) -> list[float | None]:
