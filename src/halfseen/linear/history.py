@@ -2,7 +2,7 @@
 
 import math
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from halfseen.state import ARMS, Array, Maybe, Value, Whole
 from halfseen.values import LARGEST, FloatArray
 
 LARGEST_GROWTH = 1e6
+
+_FIRST_ROOM = 64
 
 
 def next_start(start: int, growth: float) -> int:
@@ -53,48 +55,64 @@ class Played:
         )
     }
 
-    __slots__ = ("_n_played", "_rows", "dim")
+    __slots__ = ("_arms", "_n_played", "_rewards", "_rounds", "dim")
 
     def __init__(self, dim: int) -> None:
-        self.dim, self._n_played = dim, 0
-        self._rows: list[tuple[int, FloatArray, float]] = []  # forks share it
+        self.dim = dim
+        self._n_played = 0
+        self._rounds: NDArray[np.int64] = np.zeros(_FIRST_ROOM, dtype=np.int64)
+        self._arms: FloatArray = np.zeros((_FIRST_ROOM, dim))
+        self._rewards: FloatArray = np.zeros(_FIRST_ROOM)
 
     def __len__(self) -> int:
         return self._n_played
 
     def fork(self) -> "Played":
         """Return a copy that continues in place of this one, which must not be changed any more."""
-        fork = Played(self.dim)
-        fork._n_played, fork._rows = self._n_played, self._rows
+        fork = object.__new__(Played)
+        fork.dim, fork._n_played = self.dim, self._n_played
+        fork._rounds, fork._arms, fork._rewards = self._rounds, self._arms, self._rewards
         return fork
 
     def append(self, round: int, arm: FloatArray, reward: float) -> None:
-        """Keep one played arm, NaN where hidden, shape (dim,), which must not be changed."""
-        del self._rows[self._n_played :]  # of a fork that was given up
-        self._rows.append((round, arm, reward))
-        self._n_played += 1
+        """Keep one played arm, NaN where hidden, shape (dim,)."""
+        n = self._n_played
+        if n == len(self._arms):
+            self._grow(2 * n)
+        self._rounds[n], self._arms[n], self._rewards[n] = round, arm, reward
+        self._n_played = n + 1
 
     @property
     def columns(self) -> Columns:
         """What is kept, in the order in which rewards came."""
-        return self._columns(self._rows[: self._n_played])
+        n = self._n_played
+        return Columns(self._arms[:n], self._rewards[:n], self._rounds[:n])
 
     @columns.setter
     def columns(self, columns: Columns) -> None:
-        arms, rewards, rounds = columns
-        self._rows = list(zip(rounds.tolist(), arms, rewards.tolist(), strict=True))
-        self._n_played = len(rounds)
+        self._arms, self._rewards, self._rounds = columns
+        self._n_played = len(columns.rounds)
+        self._grow(max(_FIRST_ROOM, self._n_played))
 
     def samples(self) -> Columns:
         """Return `columns`, sorted by round."""
-        return self._columns(sorted(self._rows[: self._n_played], key=lambda row: row[0]))
+        arms, rewards, rounds = self.columns
+        if (rounds[1:] > rounds[:-1]).all():
+            return self.columns
+        order = np.argsort(rounds, kind="stable")
+        return Columns(arms[order], rewards[order], rounds[order])
 
-    def _columns(self, rows: list[tuple[int, FloatArray, float]]) -> Columns:
-        return Columns(
-            np.array([arm for _, arm, _ in rows]).reshape(len(rows), self.dim),
-            np.array([reward for _, _, reward in rows], dtype=np.float64),
-            np.array([round for round, _, _ in rows], dtype=np.int64),
-        )
+    def _grow(self, room: int) -> None:
+        self._rounds, self._arms, self._rewards = [
+            _grown(column, self._n_played, room)
+            for column in (self._rounds, self._arms, self._rewards)
+        ]
+
+
+def _grown(column: NDArray[Any], n_kept: int, room: int) -> NDArray[Any]:
+    grown = np.zeros((room, *column.shape[1:]), dtype=column.dtype)
+    grown[:n_kept] = column[:n_kept]
+    return grown
 
 
 # Rows whose places are drawn at once: a generator per slate would be slower than the slate.

@@ -1,7 +1,7 @@
 """Recorded arms and rewards from a CSV file."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -112,6 +112,11 @@ def _recorded(columns: Mapping[str, Any], world: "TableWorld") -> Recorded:
         name = [*features][int(shares.argmin())]
         raise InvalidTableError(f"feature {name!r} was never recorded: leave it out")
     order = np.argsort(rounds, kind="stable")
+    context = [
+        each
+        for name in world.context_columns
+        for each in _context(name, columns, rounds[order], order)
+    ]
     starts = np.append(np.unique(rounds[order], return_index=True)[1], len(rounds))
     if np.diff(starts).max() == 1:
         raise InvalidTableError(
@@ -126,7 +131,7 @@ def _recorded(columns: Mapping[str, Any], world: "TableWorld") -> Recorded:
         noisy=paid == world.reward_column,
         names=tuple(features),
         shares=shares,
-        context=_contexts(world.context_columns, columns, rounds[order], order, starts),
+        context=np.column_stack(context)[starts[:-1]] if context else None,
         items=None if world.id_column is None else _items(world.id_column, columns)[order],
     )
 
@@ -142,7 +147,7 @@ def _numbers(
     cells: Any = read_cells(name, cells_of(columns[name]))
     is_list = isinstance(cells, list)
     good = [each is None or is_numeral(each) for each in cells] if is_list else fits(cells)
-    if not all(good):
+    if not np.all(good):
         row = int(np.argmin(good))
         raise InvalidTableError(
             f"column {name!r} must be {want}, got {cells[row]} in row {row}: correct it, or leave "
@@ -164,31 +169,24 @@ def _features(name: str, columns: Mapping[str, Any]) -> dict[str, FloatArray]:
             "a category may have: leave out the column"
         )
     labels = np.array(cells, dtype=object)
-    hidden = labels == None  # noqa: E711 (of each entry)
+    hidden = np.array([each is None for each in cells])
     return {f"{name}={level}": np.where(hidden, np.nan, labels == level) for level in levels}
 
 
-def _contexts(
-    names: Iterable[str],
-    columns: Mapping[str, Any],
-    rounds: FloatArray,
-    order: NDArray[np.intp],
-    starts: NDArray[np.int64],
-) -> FloatArray | None:
-    """Return the context of each round, if there is one; it must not change within a round."""
-    table = []
-    for name in names:
-        for column in _features(name, columns).values():
-            rows, shared = column[order], column[order[starts[:-1]]]
-            known = np.repeat(shared, np.diff(starts))
-            changes = (rows != known) & ((rows == rows) | (known == known))
-            if changes.any():
-                raise InvalidTableError(
-                    f"column {name!r} must have one value per round, because it is context, got "
-                    f"several in round {rounds[changes.argmax()]:g}: leave it out of the context"
-                )
-            table.append(shared)
-    return np.column_stack(table) if table else None
+def _context(
+    name: str, columns: Mapping[str, Any], rounds: FloatArray, order: NDArray[np.intp]
+) -> list[FloatArray]:
+    """Return the features of a context, one entry per row, which is the same within a round."""
+    features = [each[order] for each in _features(name, columns).values()]
+    for each in features:
+        changes = (each[1:] != each[:-1]) & ((each == each)[1:] | (each == each)[:-1])
+        changes &= rounds[1:] == rounds[:-1]
+        if changes.any():
+            raise InvalidTableError(
+                f"column {name!r} must have one value per round, because it is context, got "
+                f"several in round {rounds[changes.argmax()]:g}: leave it out of the context"
+            )
+    return features
 
 
 def _items(name: str, columns: Mapping[str, Any]) -> NDArray[np.int64]:
