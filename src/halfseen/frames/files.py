@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from halfseen.errors import InvalidTableError
-from halfseen.frames.reading import Declared, frame_of, named_columns, nw
+from halfseen.frames.encoder import is_numeral
+from halfseen.frames.reading import Declared, frame_of, named_columns, nw, read_cells
 from halfseen.lazy import from_extra
+from halfseen.values import BoolArray, FloatArray
 
 _BLOCK = 10_000  # rows of nested cells that are read at once
 
@@ -55,6 +57,22 @@ def cells_of(column: Any, rows: Any = None) -> Any:
         return Declared(column.cast(nw.String).to_list())
     cells = column.to_numpy() if column.dtype.is_numeric() else column.to_list()
     return cells if isinstance(cells, list) or cells.dtype.kind in "fiu" else cells.tolist()
+
+
+def numbers_of(
+    name: str, column: Any, want: str, fits: Callable[[FloatArray], BoolArray]
+) -> FloatArray:
+    """Return a column of numbers, NaN where a cell is empty, after checking each."""
+    cells: Any = read_cells(name, cells_of(column))
+    is_list = isinstance(cells, list)
+    good = [each is None or is_numeral(each) for each in cells] if is_list else fits(cells)
+    if not np.all(good):
+        row = int(np.argmin(good))
+        raise InvalidTableError(
+            f"column {name!r} must be {want}, got {cells[row]} in row {row}: correct it, or leave "
+            "out the column or the row"
+        )
+    return np.asarray(cells, dtype=np.float64)
 
 
 def _blocks(series: Any) -> Iterator[Any]:

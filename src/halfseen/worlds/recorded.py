@@ -1,7 +1,7 @@
 """Recorded arms and rewards from a CSV file."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from halfseen import checks, params
 from halfseen.errors import InvalidInputError, InvalidSettingError, InvalidTableError
 from halfseen.frames.encoder import is_numeral
-from halfseen.frames.files import cells_of, columns_of
+from halfseen.frames.files import cells_of, columns_of, numbers_of
 from halfseen.frames.reading import read_cells
 from halfseen.seeding import stream
 from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
@@ -95,8 +95,9 @@ def _recorded(columns: Mapping[str, Any], world: "TableWorld") -> Recorded:
             f"there must be one of the columns {world.mean_column!r} and {world.reward_column!r}, "
             f"got {list(columns)}: rename or remove columns, or set mean_column, reward_column"
         )
-    rounds = _numbers(round_column, columns, "whole numbers", _are_whole)
-    payoffs = _numbers(paid, columns, "finite numbers for every arm", lambda x: abs(x) <= LARGEST)
+    rounds = numbers_of(round_column, columns[round_column], "whole numbers", _are_whole)
+    want = "finite numbers for every arm"
+    payoffs = numbers_of(paid, columns[paid], want, lambda x: abs(x) <= LARGEST)
     no_features = {round_column, paid, "arm", "chosen", *own}
     features = {
         key: each
@@ -140,28 +141,12 @@ def _are_whole(numbers: FloatArray) -> BoolArray:
     return np.asarray((numbers % 1 == 0) & (abs(numbers) < 2**53))
 
 
-def _numbers(
-    name: str, columns: Mapping[str, Any], want: str, fits: Callable[[FloatArray], BoolArray]
-) -> FloatArray:
-    """Return a column of numbers, NaN where a cell is empty, after checking each."""
-    cells: Any = read_cells(name, cells_of(columns[name]))
-    is_list = isinstance(cells, list)
-    good = [each is None or is_numeral(each) for each in cells] if is_list else fits(cells)
-    if not np.all(good):
-        row = int(np.argmin(good))
-        raise InvalidTableError(
-            f"column {name!r} must be {want}, got {cells[row]} in row {row}: correct it, or leave "
-            "out the column or the round"
-        )
-    return np.asarray(cells, dtype=np.float64)
-
-
 def _features(name: str, columns: Mapping[str, Any]) -> dict[str, FloatArray]:
     """Return a column of numbers, or one feature per level of a category."""
     cells = read_cells(name, cells_of(columns[name]))
     if not isinstance(cells, list) or any(each is not None and is_numeral(each) for each in cells):
         want = f"numbers of size at most {LARGEST:g}, or empty"
-        return {name: _numbers(name, columns, want, lambda x: ~(abs(x) > LARGEST))}
+        return {name: numbers_of(name, columns[name], want, lambda x: ~(abs(x) > LARGEST))}
     levels = [each for each in dict.fromkeys(cells) if each is not None]
     if len(levels) > MAX_LEVELS:
         raise InvalidTableError(
