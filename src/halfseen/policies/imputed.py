@@ -92,13 +92,9 @@ class ViewedPolicy(Policy):
         """Return options (n_arms, dim) as the inner policy sees them now."""
         return self._view(Slate.of(options, self.dim))
 
-    def decide(self, slate: Slate) -> Choice:
-        """Let the inner policy choose from its view."""
-        return self._pass_on(slate)
-
     def _exploit(self, slate: Slate) -> Choice:
         """Let the inner policy choose from its view without exploring."""
-        return self._pass_on(slate, explore=False)
+        return self.decide(slate, explore=False)
 
     def _appraise(self, slate: Slate) -> FloatArray:
         """Let the inner policy score its view."""
@@ -107,8 +103,8 @@ class ViewedPolicy(Policy):
     def _shown_to_inner(self, slate: Slate) -> Slate:
         return Slate.of(np.clip(self._view(slate), -LARGEST, LARGEST), self._inner.dim)
 
-    def _pass_on(self, slate: Slate, *, explore: bool = True) -> Choice:
-        """Let the inner policy choose from the view."""
+    def decide(self, slate: Slate, *, explore: bool = True) -> Choice:
+        """Let the inner policy choose from its view."""
         shown = self._shown_to_inner(slate)
         self._inner = self._inner._fork()
         self._inner._key = self._key
@@ -297,9 +293,8 @@ class Imputed(Exploring, ViewedPolicy):
 
     def _observe(self, slate: Slate) -> None:
         """Add the slate to the sample."""
-        reservoir = self._reservoir.fork()
-        reservoir.add(slate._table)
-        self._reservoir = reservoir
+        self._reservoir = self._reservoir.fork()
+        self._reservoir.add(slate._table)
 
 
 _CONSTANT = 1e-12  # a column whose deviation is a smaller share of its size is constant
@@ -378,9 +373,8 @@ class Standardized(Imputed):
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and pass it on with its arm as it is standardised now."""
-        played = self._played.fork()
-        played.append(note.round, note.arm, reward)
-        self._played = played
+        self._played = self._played.fork()
+        self._played.append(note.round, note.arm, reward)
         if note.inner is not None and note.round < self._fit_round:
             note = note._replace(inner=note.inner._replace(arm=self._columns(note.arm[None])[0]))
         super().update(note, reward)

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from halfseen.errors import InvalidTableError
-from halfseen.frames.reading import Declared, frame_of, named_columns, nw
+from halfseen.frames.encoder import is_numeral
+from halfseen.frames.reading import Declared, frame_of, named_columns, nw, read_cells
 from halfseen.lazy import from_extra
+from halfseen.values import BoolArray, FloatArray
 
 _BLOCK = 10_000  # rows of nested cells that are read at once
 
 
-def columns_of(table: Any, *, progress: bool = False) -> dict[str, Any]:
+def columns_of(table: Any) -> dict[str, Any]:
     """Return the columns of a table by name, as `cells_of` takes them.
-
-    With `progress`, a bar shows how much of a CSV file is read.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def columns_of(table: Any, *, progress: bool = False) -> dict[str, Any]:
     {'price': [3.0, None], 'colour': [None, 'red']}
     """
     if isinstance(table, str | os.PathLike):
-        table = _read_file(Path(table), progress)
+        table = _read_file(Path(table))
     if isinstance(table, np.ndarray) and table.ndim == 2:
         table = {str(at): column for at, column in enumerate(table.T)}
     if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
@@ -59,13 +59,29 @@ def cells_of(column: Any, rows: Any = None) -> Any:
     return cells if isinstance(cells, list) or cells.dtype.kind in "fiu" else cells.tolist()
 
 
+def numbers_of(
+    name: str, column: Any, want: str, fits: Callable[[FloatArray], BoolArray]
+) -> FloatArray:
+    """Return a column of numbers, NaN where a cell is empty, after checking each."""
+    cells: Any = read_cells(name, cells_of(column))
+    is_list = isinstance(cells, list)
+    good = [each is None or is_numeral(each) for each in cells] if is_list else fits(cells)
+    if not np.all(good):
+        row = int(np.argmin(good))
+        raise InvalidTableError(
+            f"column {name!r} must be {want}, got {cells[row]} in row {row}: correct it, or leave "
+            "out the column or the row"
+        )
+    return np.asarray(cells, dtype=np.float64)
+
+
 def _blocks(series: Any) -> Iterator[Any]:
     """Yield lists or dicts, of which a whole column takes much more memory than in a frame."""
     for first in range(0, len(series), _BLOCK):
         yield from series[first : first + _BLOCK].to_list()
 
 
-def _read_file(path: Path, progress: bool) -> Any:
+def _read_file(path: Path) -> Any:
     """Return a frame from Parquet, or from a CSV file whose first line shows what separates cells.
 
     The first bytes of a file say which of them it is.
@@ -81,16 +97,15 @@ def _read_file(path: Path, progress: bool) -> Any:
             raise InvalidTableError(f"{path} cannot be read as Parquet: {error}") from None
     with from_extra("paper"):
         import pandas as pd
-        from rich.progress import open as opened
     try:
-        separator = max(",;\t|", key=first.decode("utf-8-sig").count)
-        names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str).iloc[0].fillna("")
-        with (
-            opened(path, "rb", description="reading", transient=True, disable=not progress) as file,
-            warnings.catch_warnings(),
-        ):
+        how: Any = {
+            "sep": max(",;\t|", key=first.decode("utf-8-sig").count),
+            "skipinitialspace": True,
+        }
+        names = pd.read_csv(path, header=None, nrows=1, dtype=str, **how).iloc[0].fillna("")
+        with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # of more cells than names
-            frame = pd.read_csv(file, sep=separator, index_col=False, low_memory=False)
+            frame = pd.read_csv(path, index_col=False, low_memory=False, **how)
     except (ValueError, pd.errors.ParserWarning) as error:  # pandas' own errors are ValueErrors
         raise InvalidTableError(f"{path} cannot be read as CSV: {error}") from None
     return frame.set_axis(names, axis=1)  # pandas calls the second "a" of two "a.1"
