@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -301,6 +302,34 @@ def test_a_server_that_is_killed_is_an_error_and_then_goes_on(server, tmp_path):
         server.start()
     agent.learn(first.id, 1.0)
     assert agent.pending == ()
+
+
+@pytest.mark.parametrize("frozen", ["SELECT", "INSERT", "COMMIT"])
+def test_a_server_that_is_frozen_in_a_call_is_an_error_in_time(server, monkeypatch, frozen):
+    agent = new(server.url, name=frozen, id=None)
+    first = agent.choose(DOSES)
+    before, run = state_of(agent), database.Postgres._run
+    with ExitStack() as stack, monkeypatch.context() as patch:
+
+        def freeze(self, statement, /, *values):
+            if statement.startswith(frozen):
+                patch.setattr(database.Postgres, "_run", run)
+                stack.enter_context(server.frozen())
+            return run(self, statement, *values)
+
+        patch.setattr(database, "ANSWER", 0.5)
+        patch.setattr(database, "PATIENCE", 2.0)
+        patch.setattr(database.Postgres, "_run", freeze)
+        for call in (lambda: agent.learn(first.id, 1.0), lambda: agent.choose(DOSES)):
+            started = time.monotonic()
+            with pytest.raises(StorageError, match="did not answer in time"):
+                call()
+            assert time.monotonic() - started < 4.0
+        assert archive.to_bytes(agent.to_dict()) == before
+    agent.learn(first.id, 1.0)
+    assert agent.health()["rewards"]["lately"] == {"n": 1, "mean": 1.0}
+    with agent, Agent.open(server.url, name=frozen) as other:
+        assert state_of(other) == state_of(agent)
 
 
 def test_processes_that_share_a_server_lose_nothing_when_they_are_killed(server):
