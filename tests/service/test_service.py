@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from halfseen import Agent
-from halfseen.errors import InvalidSettingError
+from halfseen.errors import InvalidSettingError, StorageError
 from halfseen.service.app import open_agent
 from halfseen.service.dashboard import Dashboard
 from halfseen.service.guard import Guard
@@ -294,6 +294,17 @@ def test_the_mean_reward_of_the_dashboard_is_that_of_the_log(tmp_path):
     assert first.tolist() == [1.0, 2.0, 7.0, -1.0, -1.0]
     assert shown["reward"] == {"n": 5, "mean": first.mean()}
     assert (shown["bins"][0]["rewards"], shown["bins"][0]["mean"]) == (5, first.mean())
+
+
+def test_the_dashboard_does_not_hide_that_the_storage_fails(tmp_path, monkeypatch):
+    def fail(decision, **more):
+        raise StorageError("locked")
+
+    with Agent.open(tmp_path / "shop.db") as agent:
+        agent.choose(["low", "high"])
+        monkeypatch.setattr(agent, "explain", fail)
+        with pytest.raises(StorageError, match="locked"):
+            Dashboard(agent).data()
 
 
 def test_an_open_service_answers_no_other_host(unguarded):

@@ -711,7 +711,9 @@ def _built(build: Callable[[S], T], source: S, name: str) -> T:
     except (ArchiveError, StorageError):
         raise
     except Exception as error:  # an invalid state can raise anything
-        raise ArchiveError(f"{name} does not describe a policy or an agent: {error}") from None
+        raise ArchiveError(
+            f"{name} does not describe a policy or an agent ({type(error).__name__}: {error})"
+        ) from None
 
 
 def _settings(agent: Agent) -> dict[str, Any]:
