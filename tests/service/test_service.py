@@ -231,11 +231,12 @@ def test_a_service_that_cannot_start_says_why_in_one_line(tmp_path):
 
 def test_flags_come_before_the_environment_and_that_before_a_file(tmp_path):
     file = tmp_path / "service.toml"
-    file.write_text('storage = "a.db"\nport = 1\nworkers = 2\nignore = ["x", "y"]\n')
+    file.write_text('storage = "a.db"\nport = 1\nworkers = 2\nignore = ["x", "y, z"]\n')
     settings = Settings.of({"port": 3}, {"HALFSEEN_PORT": "2", "HALFSEEN_WORKERS": "5"}, file)
     assert (settings.storage, settings.port, settings.workers) == ("a.db", 3, 5)
-    assert settings.ignore == ("x", "y")
-    assert Settings.of({}, settings.to_environment()) == settings
+    assert settings.ignore == ("x", "y, z")
+    for each in (settings, Settings.of({"storage": "a.db", "api_key": 16 * "x"}, {})):
+        assert Settings.model_validate_json(each.to_json()) == each
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ class Dashboard:
 
 def _learned(rewards: list[Any]) -> float | None:
     """Return what is learned for the first place, as in `lift`; None while more may come."""
-    total, status, *_ = outcome([reward for reward in rewards if reward[0] == 0])
-    return None if status == "pending" else total
+    found = outcome([reward for reward in rewards if reward[0] == 0])
+    return None if found["status"] == "pending" else found["reward"]
 
 
 def bins(made: Sequence[Sequence[float | None]]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import halfseen
-from halfseen.service.settings import Settings
+from halfseen.service.settings import SETTINGS, Settings
 
 _HUNG = 10  # seconds after which a worker that does not react is replaced
 
@@ -44,8 +44,8 @@ def serve(settings: Settings) -> None:
     halfseen.warm_up()  # with a message if it takes longer
     open_agent(settings).close()  # creates it once, and says here what is wrong
     with tempfile.TemporaryDirectory(prefix="halfseen-metrics-") as folder:
-        # Workers are fresh processes, which read settings from the environment.
-        os.environ.update(settings.to_environment() | {"PROMETHEUS_MULTIPROC_DIR": folder})
+        # Workers are fresh processes, which read this.
+        os.environ |= {SETTINGS: settings.to_json(), "PROMETHEUS_MULTIPROC_DIR": folder}
         uvicorn.run(
             "halfseen.service.app:app_from_environment",
             factory=True,
