@@ -503,6 +503,16 @@ def test_settings_of_an_agent_that_continues_must_be_the_same(url):
         agent.choose([{"name": "hat"}])
 
 
+def test_an_agent_is_closed_also_if_its_last_checkpoint_fails(file, monkeypatch):
+    agent = new(file)
+    monkeypatch.setattr(agent, "_save_if_due", lambda every: every / 0)
+    with pytest.raises(ZeroDivisionError):
+        agent.close()
+    assert agent._storage.database._connection is None
+    with pytest.raises(StorageError, match="closed"):
+        agent.choose(DOSES)
+
+
 def test_a_decision_takes_few_bytes_and_a_set_is_stored_once(file):
     random = np.random.default_rng(0)
     shop = {"price": random.normal(size=200), "size": random.normal(size=200)}

@@ -626,9 +626,11 @@ class Agent(Replica):
         """Close the database, after a checkpoint if there are many events since the last one."""
         if self._storage is not None:
             with self._lock:
-                self._save_if_due(1000)
-                self._storage.database.close()
-                self._failure = "the agent is closed: open it anew"
+                try:
+                    self._save_if_due(1000)
+                finally:
+                    self._storage.database.close()
+                    self._failure = "the agent is closed: open it anew"
 
     def log(self, *, backend: str = "pandas", chunk: int | None = None) -> Any:
         """Return decisions and rewards in the database as a frame; see `halfseen.read_log`."""
