@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 Columns = Mapping[str, list[int]]
 """The features of each column."""
 
-# Parts that are printed or drawn one by one, the largest; the others are summed up.
-_MOST_SHOWN = 8
 _ROUNDING = 1e-9  # smaller parts, as a share of the largest one, are not shown
 _LEAST_GAIN = 1e-6  # as a share of what estimates and widths differ by; below, it is rounding
 
@@ -207,12 +205,12 @@ class Explanation:
         axes.set_title(f"{self.item}: score {self.score:.4g}")
         return axes
 
-    def largest(self) -> list[tuple[str, float]]:
-        """Return the eight largest parts with their names, and the sum of the others."""
+    def largest(self, most: int = 8) -> list[tuple[str, float]]:
+        """Return the largest parts with their names, and the sum of the others."""
         parts = sorted(self.parts, key=lambda part: -abs(part[1]))
         least = _ROUNDING * max((abs(part[1]) for part in parts), default=0.0)
         parts = [part for part in parts if abs(part[1]) > least]
-        shown, others = parts[:_MOST_SHOWN], parts[_MOST_SHOWN:]
+        shown, others = parts[:most], parts[most:]
         if others:
             shown.append((f"{len(others)} others", sum(value for _, value in others)))
         return shown

@@ -71,13 +71,9 @@ class Dashboard:
         names = ("id", "items", "probabilities")
         found = {name: body[name] for name in names} | {"time": made, "reward": reward}
         try:
-            why = self.agent.explain(body["id"])
+            return found | {"parts": self.agent.explain(body["id"]).largest(_N_PARTS)}
         except _UNEXPLAINED:  # a policy need not be able to
             return found | {"parts": []}
-        parts = why.largest()
-        if others := parts[_N_PARTS:]:
-            parts[_N_PARTS:] = [("others", sum(value for _, value in others))]
-        return found | {"parts": parts}
 
 
 def _learned(rewards: list[Any]) -> float | None:
