@@ -7,7 +7,7 @@ import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from halfseen.errors import UnknownDecisionError
 from halfseen.lazy import from_extra
 from halfseen.linear.history import LARGEST_GROWTH, Played, Reservoir, next_start
 from halfseen.linear.ridge import LARGEST_SCALE
+from halfseen.log import logger
 from halfseen.params import choice, flag, integer, real
 from halfseen.policies.ambient import (
     AmbientOful,
@@ -179,7 +180,7 @@ class Filler:
         elif imputer == "iterative":
             unfitted = _iterative_imputer(seed)
             if self._known.any():
-                with _quiet(), suppress(*_FAILURES):
+                with _quiet():
                     self._imputer = unfitted.fit(rows)
 
     def fill(self, table: FloatArray) -> FloatArray:
@@ -194,7 +195,7 @@ class Filler:
         which = [places.setdefault(table[row].tobytes(), len(places)) for row in rows]
         firsts = rows[np.unique(which, return_index=True)[1]]
         guesses = np.zeros((len(firsts), table.shape[1]))
-        with _quiet(), suppress(*_FAILURES):
+        with _quiet():
             guesses = np.asarray(self._imputer.transform(table[firsts]), dtype=np.float64)
         guesses = _cut_off(guesses)
         guessed = hidden[rows] & self._known
@@ -208,13 +209,16 @@ def _cut_off(guesses: FloatArray) -> FloatArray:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence warnings about convergence and about overflows, which are clipped later."""
+    """Log a failure, and silence warnings about convergence and overflows, which are clipped."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
-        yield
+        try:
+            yield
+        except _FAILURES as error:
+            logger.warning("the iterative imputer failed, hidden entries become 0: %s", error)
 
 
 @register_policy

@@ -398,7 +398,8 @@ class Inspector:
         inferred = np.vstack([found.filled for _, found in posteriors(model, table)])
         points = (np.where(holes, inferred, table) - model.location) / unit
         ridges = np.geomspace(1e-3, 1e3, 13) * len(rows)
-        fit = RidgeCV(ridges).fit(points, (target - target.mean()) / target.std())
+        target = (target - target.mean()) / np.ptp(target)  # squares of tiny rewards would be 0
+        fit = RidgeCV(ridges).fit(points, target / target.std())
         some = evenly_spaced(len(rows), _MEASURED_ROWS)
         moves = np.array(
             [
