@@ -197,7 +197,7 @@ def inspect(
     with _explained(console):
         from halfseen.tools.inspection import inspect
 
-        found = inspect(file, reward)
+        found = inspect(file, reward, progress=True)
         console.print(found, highlight=False)
         if out is not None:
             console.print(f"page: {found.write(out)}", highlight=False, soft_wrap=True)

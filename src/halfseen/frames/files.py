@@ -18,8 +18,10 @@ from halfseen.values import BoolArray, FloatArray
 _BLOCK = 10_000  # rows of nested cells that are read at once
 
 
-def columns_of(table: Any) -> dict[str, Any]:
+def columns_of(table: Any, *, progress: bool = False) -> dict[str, Any]:
     """Return the columns of a table by name, as `cells_of` takes them.
+
+    With `progress`, a bar shows how much of a CSV file is read.
 
     Raises
     ------
@@ -32,7 +34,7 @@ def columns_of(table: Any) -> dict[str, Any]:
     {'price': [3.0, None], 'colour': [None, 'red']}
     """
     if isinstance(table, str | os.PathLike):
-        table = _read_file(Path(table))
+        table = _read_file(Path(table), progress)
     if isinstance(table, np.ndarray) and table.ndim == 2:
         table = {str(at): column for at, column in enumerate(table.T)}
     if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
@@ -81,7 +83,7 @@ def _blocks(series: Any) -> Iterator[Any]:
         yield from series[first : first + _BLOCK].to_list()
 
 
-def _read_file(path: Path) -> Any:
+def _read_file(path: Path, progress: bool) -> Any:
     """Return a frame from Parquet, or from a CSV file whose first line shows what separates cells.
 
     The first bytes of a file say which of them it is.
@@ -97,15 +99,19 @@ def _read_file(path: Path) -> Any:
             raise InvalidTableError(f"{path} cannot be read as Parquet: {error}") from None
     with from_extra("paper"):
         import pandas as pd
+        from rich.progress import open as opened
     try:
         how: Any = {
             "sep": max(",;\t|", key=first.decode("utf-8-sig").count),
             "skipinitialspace": True,
         }
         names = pd.read_csv(path, header=None, nrows=1, dtype=str, **how).iloc[0].fillna("")
-        with warnings.catch_warnings():
+        with (
+            opened(path, "rb", description="reading", transient=True, disable=not progress) as file,
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("error", pd.errors.ParserWarning)  # of more cells than names
-            frame = pd.read_csv(path, index_col=False, low_memory=False, **how)
+            frame = pd.read_csv(file, index_col=False, low_memory=False, **how)
     except (ValueError, pd.errors.ParserWarning) as error:  # pandas' own errors are ValueErrors
         raise InvalidTableError(f"{path} cannot be read as CSV: {error}") from None
     return frame.set_axis(names, axis=1)  # pandas calls the second "a" of two "a.1"

@@ -48,9 +48,9 @@ _ABOUT = 1.03
 _SHOWN_RANKS = (0, 1, 2, 3, 5, 8, 13, 21)
 
 
-def _sample(table: Any) -> tuple[dict[str, Any], int]:
+def _sample(table: Any, progress: bool) -> tuple[dict[str, Any], int]:
     """Return the columns of a table, or of a uniform sample of its rows, and its number of rows."""
-    columns = columns_of(table)
+    columns = columns_of(table, progress=progress)
     n = len(next(iter(columns.values()), ()))
     kept = np.arange(n)
     if n > MOST_ROWS:
@@ -174,6 +174,7 @@ def inspect(
     reward: str | int | None = None,
     *,
     costs: Mapping[str, float] | None = None,
+    progress: bool = False,
 ) -> Inspection:
     """Describe a table with missing values before choosing a policy.
 
@@ -186,6 +187,8 @@ def inspect(
         The column with the reward of each row; for an array its index.
     costs : mapping of str to float, optional
         Cost of measuring a missing entry of a column; 1 by default.
+    progress : bool
+        Whether to show a progress bar while a CSV file is read.
 
     Examples
     --------
@@ -200,7 +203,7 @@ def inspect(
 test raises a false alarm for 1 % of tables. No table can show whether entries are missing because \
 of their own values.
     """
-    return Inspector(table, reward, costs).inspection()
+    return Inspector(table, reward, costs, progress=progress).inspection()
 
 
 class Inspector:
@@ -211,8 +214,10 @@ class Inspector:
         table: Any,
         reward: str | int | None = None,
         costs: Mapping[str, float] | None = None,
+        *,
+        progress: bool = False,
     ) -> None:
-        sampled, self.n_rows = _sample(table)
+        sampled, self.n_rows = _sample(table, progress)
         self.costs = costs or {}
         if self.n_rows < FEWEST_ROWS:
             raise InvalidTableError(
