@@ -107,6 +107,11 @@ PROBLEMS: dict[str, Problem] = {
         f"context, {change}": Problem(**_CONTEXT, columns=change)
         for change in ("1e6", "-999", "useless numbers", "useless categories")
     },
+    "context, wide": Problem(**_CONTEXT, columns="wide"),
+    "context satimage, seasons": Problem(
+        "satimage", "contexts", horizon=700, observe_prob=0.4, level="seasons"
+    ),
+    "context, jump": Problem(**_CONTEXT, level="jump"),
     "context, 100 late": Problem(**_CONTEXT, delay=100),
     "context, by day": Problem(**_CONTEXT, day=200),
     "context, trend": Problem(**_CONTEXT, level="trend"),
@@ -145,6 +150,19 @@ def _useless_categories(columns: Columns, random: np.random.Generator) -> Column
     return np.hstack([values, *levels]), np.append(origins, further)
 
 
+def _wide(columns: Columns, random: np.random.Generator) -> Columns:
+    """Add noisy copies of columns in other units, and noise, up to 250 columns."""
+    values, origins = columns
+    n_more = 250 - values.shape[1]
+    copied = values[:, random.integers(values.shape[1], size=n_more // 2)]
+    spread, size = np.nanstd(copied, axis=0), 10.0 ** random.uniform(-3.0, 3.0, copied.shape[1])
+    copied = size * (copied + 0.5 * spread * random.standard_normal(copied.shape))
+    noise = random.standard_normal((len(values), n_more - copied.shape[1]))
+    return np.hstack([values, copied, noise]), np.append(
+        origins, origins[-1] + 1 + np.arange(n_more)
+    )
+
+
 CHANGES: dict[str, Callable[[Columns, np.random.Generator], Columns]] = {
     "as they are": lambda columns, random: columns,
     "1e6": _replaced(0.002, 1e6),
@@ -152,11 +170,13 @@ CHANGES: dict[str, Callable[[Columns, np.random.Generator], Columns]] = {
     "log-normal": _log_normal,
     "useless numbers": _useless_numbers,
     "useless categories": _useless_categories,
+    "wide": _wide,
 }
 LEVELS: dict[str, Callable[[float], float]] = {
     "fixed": lambda time: 0.0,
     "trend": lambda time: 20.0 * time,
     "seasons": lambda time: 3.0 * float(np.sin(6.0 * np.pi * time)),
+    "jump": lambda time: 10.0 * (time > 0.4),
 }
 """What is added to rewards at a time in [0, 1]."""
 

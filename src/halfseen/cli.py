@@ -436,7 +436,7 @@ def _part_of(
 
 
 def _import_plugins(names: list[str] | None) -> None:
-    from halfseen.simulation.plugins import load_plugin
+    from halfseen.simulation.simulate import load_plugin
 
     for name in names or ():
         load_plugin(name)
@@ -491,12 +491,13 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
 
 def _show_report(report: "Report", console: Console) -> bool:
     """Write the report, print the table, and return whether all cells succeeded."""
-    from halfseen.report.numbers import terminal_tables
+    from rich.markdown import Markdown
+
+    from halfseen.report.report import TABLE, render
 
     with console.status("drawing figures"):
         written = report.write()
-    for table in terminal_tables(report.results, console.width):
-        console.print(table)
+    console.print(Markdown(render(TABLE, report=report)))
     if report.not_from_paper:
         text = f"not from the paper: {'; '.join(report.not_from_paper)}"
         console.print(text, highlight=False, markup=False)

@@ -30,6 +30,7 @@ halfseen.errors.InvalidSettingError: _n must be an integer in [0, 1e+15], got -1
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -162,32 +163,11 @@ class Real(Plain):
         super().__init__(lambda name, value: checks.real(name, value, low, high, low_open=low_open))
 
 
-class Flag(Plain):
-    """True or False."""
-
-    def __init__(self) -> None:
-        super().__init__(checks.boolean)
-
-
-class Text(Plain):
-    """A string."""
-
-    def __init__(self) -> None:
-        super().__init__(_string)
-
-
 class Word(Plain):
     """One of some words."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
         super().__init__(lambda name, value: checks.one_of(name, value, words))
-
-
-class RandomState(Plain):
-    """The state of a random stream of numpy."""
-
-    def __init__(self) -> None:
-        super().__init__(_random_state)
 
 
 def _string(name: str, value: Any) -> str:
@@ -200,6 +180,16 @@ def _random_state(name: str, value: Any) -> dict[str, Any]:
     generator = np.random.PCG64()
     generator.state = value
     return dict(generator.state)
+
+
+Flag = partial(Plain, checks.boolean)
+"""The field of True or False."""
+
+Text = partial(Plain, _string)
+"""The field of a string."""
+
+RandomState = partial(Plain, _random_state)
+"""The field of the state of a random stream of numpy."""
 
 
 class Levels:

@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 LISTENING = "-c listen_addresses=127.0.0.1 -c max_connections=40"
@@ -54,6 +56,20 @@ class Server:
 
     def stop(self, mode="fast"):
         self._run("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
+
+    @contextmanager
+    def frozen(self):
+        """Freeze all processes of the server, which keep what they are sent."""
+        main = int((self.data / "postmaster.pid").read_text().split()[0])
+        others = Path(f"/proc/{main}/task/{main}/children").read_text().split()
+        pids = [main, *map(int, others)]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
 
     def close(self):
         """Stop the server and delete what it has."""

@@ -355,9 +355,10 @@ def test_equal_rewards_and_what_only_grows_are_warned_of_once(caplog):
 def test_the_lift_is_what_a_uniform_choice_would_have_missed():
     """Item b pays 1, five others 0: a uniform choice earns 1/6, within three standard errors."""
     agent = Agent(uniform_share=0.4)
-    for _ in range(600):
+    for at in range(600):
         decision = agent.choose(list("abcdef"))
         agent.learn(decision, float(decision.item == "b"))
+        assert (agent.health()["lift"]["interval"] is None) == (at == 0)
     lift = agent.health()["lift"]
     low, high = lift["interval"]
     assert abs(lift["uniform"] - 1 / 6) < 3.0 * (high - low) / (2.0 * 1.96)

@@ -122,10 +122,8 @@ def test_an_explanation_has_the_context_and_says_what_of_it_to_measure():
     assert explanation.best_measurement.column == "kidney"
     assert explanation.best_measurement.item is None
     assert "kidney is worth measuring, in the context" in str(explanation)
-    sick, well = (
-        agent.explain(DOSES, context={"kidney": value}, item="high").parts.crossed["kidney"]
-        for value in (-2.0, 2.0)
-    )
+    both = (agent.explain(DOSES, context={"kidney": at}, item="high") for at in (-2.0, 2.0))
+    sick, well = (dict(each.parts)["kidney (context) for this option"] for each in both)
     assert well - sick > 0.5
     assert agent.explain(decision, costs={"kidney": 100.0}).best_measurement is None
 

@@ -35,11 +35,13 @@ def test_parts_of_every_option_add_up_to_its_score(settings):
 def test_columns_have_their_names_and_categories_one_part():
     agent = taught()
     row = {"sku": "a", "price": -2.0, "colour": None}
-    parts = agent.explain([row, {"sku": "b", "price": 2.0}], item="a").parts
-    assert set(parts.seen) == {"price"}
-    assert set(parts.inferred) == {"colour", "weight"}
-    assert set(parts.missing) == {"price", "colour", "weight"}
-    assert parts.seen["price"] == pytest.approx(2.0, rel=0.15)  # rewards fall with the price
+    parts = dict(agent.explain([row, {"sku": "b", "price": 2.0}], item="a").parts)
+    assert set(parts) == {
+        *("intercept", "price", "colour (inferred)", "weight (inferred)"),
+        *("price is seen", "colour is missing", "weight is missing"),
+        *("the item's own rewards", "bonus"),
+    }
+    assert parts["price"] == pytest.approx(2.0, rel=0.15)  # rewards fall with the price
 
 
 def test_after_a_reward_an_explanation_says_that_the_model_is_another_one():

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -303,6 +304,34 @@ def test_a_server_that_is_killed_is_an_error_and_then_goes_on(server, tmp_path):
     assert agent.pending == ()
 
 
+@pytest.mark.parametrize("frozen", ["SELECT", "INSERT", "COMMIT"])
+def test_a_server_that_is_frozen_in_a_call_is_an_error_in_time(server, monkeypatch, frozen):
+    agent = new(server.url, name=frozen, id=None)
+    first = agent.choose(DOSES)
+    before, run = state_of(agent), database.Postgres._run
+    with ExitStack() as stack, monkeypatch.context() as patch:
+
+        def freeze(self, statement, /, *values):
+            if statement.startswith(frozen):
+                patch.setattr(database.Postgres, "_run", run)
+                stack.enter_context(server.frozen())
+            return run(self, statement, *values)
+
+        patch.setattr(database, "ANSWER", 0.5)
+        patch.setattr(database, "PATIENCE", 2.0)
+        patch.setattr(database.Postgres, "_run", freeze)
+        for call in (lambda: agent.learn(first.id, 1.0), lambda: agent.choose(DOSES)):
+            started = time.monotonic()
+            with pytest.raises(StorageError, match="did not answer in time"):
+                call()
+            assert time.monotonic() - started < 4.0
+        assert archive.to_bytes(agent.to_dict()) == before
+    agent.learn(first.id, 1.0)
+    assert agent.health()["rewards"]["lately"] == {"n": 1, "mean": 1.0}
+    with agent, Agent.open(server.url, name=frozen) as other:
+        assert state_of(other) == state_of(agent)
+
+
 def test_processes_that_share_a_server_lose_nothing_when_they_are_killed(server):
     assert kills(20, 0, server.url) == ""
 
@@ -472,6 +501,16 @@ def test_settings_of_an_agent_that_continues_must_be_the_same(url):
         assert (agent.id, agent.health()["decisions"]) == ("name", 1)
     with pytest.raises(StorageError, match="closed"):
         agent.choose([{"name": "hat"}])
+
+
+def test_an_agent_is_closed_also_if_its_last_checkpoint_fails(file, monkeypatch):
+    agent = new(file)
+    monkeypatch.setattr(agent, "_save_if_due", lambda every: every / 0)
+    with pytest.raises(ZeroDivisionError):
+        agent.close()
+    assert agent._storage.database._connection is None
+    with pytest.raises(StorageError, match="closed"):
+        agent.choose(DOSES)
 
 
 def test_a_decision_takes_few_bytes_and_a_set_is_stored_once(file):

@@ -22,10 +22,20 @@ def played(policy, n_rounds, *, level=lambda time: 0.0, flips=False):
     return won
 
 
+def level_of(rewards):
+    """Return the level of rewards that have an intercept and noise apart from it."""
+
+    def information(columns):
+        return columns.T @ columns - len(rewards) * np.outer(*2 * [columns.mean(axis=0)])
+
+    nothing, rounds = np.zeros(len(rewards)), np.arange(1, len(rewards) + 1)
+    return moving_level(rounds, rewards - rewards.mean(), nothing, nothing + 1.0, information)
+
+
 def test_the_level_of_a_random_walk_is_found():
     random = np.random.default_rng(0)
     walk = np.cumsum(random.normal(size=600)) / np.sqrt(600.0) * 10.0
-    path = moving_level(np.arange(1, 601), walk + random.normal(size=600))
+    path = level_of(walk + random.normal(size=600))
     errors = path.at(np.arange(1, 601)) - walk
     assert np.abs(errors - errors.mean()).mean() < 0.1 * np.ptp(walk)
     # q = 1/6, so K = .33; moves inside of a block count as noise, which makes it smaller.
@@ -34,17 +44,17 @@ def test_the_level_of_a_random_walk_is_found():
 
 def test_white_noise_has_a_fixed_level():
     """Of 200 samples none: a factor of e⁵ in favour of a walk has a probability below e⁻⁵."""
-    random, rounds = np.random.default_rng(0), np.arange(1, 301)
-    moving = [moving_level(rounds, random.standard_t(3, size=300)) for _ in range(200)]
+    random = np.random.default_rng(0)
+    moving = [level_of(random.standard_t(3, size=300)) for _ in range(200)]
     assert sum(path is not None for path in moving) <= 6
 
 
-def test_units_of_rewards_do_not_matter_to_the_level():
-    random, rounds = np.random.default_rng(0), np.arange(1, 301)
-    y = 0.02 * rounds + random.normal(size=300)
-    plain, scaled = moving_level(rounds, y), moving_level(rounds, -1e6 * y + 1e9)
+def test_units_and_offset_of_rewards_do_not_matter_to_the_level():
+    random = np.random.default_rng(0)
+    y = 0.02 * np.arange(300) + random.normal(size=300)
+    plain, scaled = level_of(y), level_of(-1e6 * y + 1e9)
     assert scaled.speed == plain.speed
-    assert np.allclose(scaled.levels, -1e6 * plain.levels + 1e9)
+    assert np.allclose(scaled.levels, -1e6 * plain.levels)
     assert Drift(1.0, 0.5).updated(2.0) == Drift(2.0, 0.5)
 
 
@@ -58,6 +68,29 @@ def test_a_level_that_moves_costs_little(level):
     assert played(moving, 300, level=level) > 0.85 * played(still, 300)
     assert still._model.drift == Drift()
     assert moving._model.drift.gain > 0.0
+
+
+def labels_found(level, seed):
+    """Play labels by name, given contexts; return the share of rounds with the right one."""
+    random, policy, found = np.random.default_rng(seed), LatentUcb(), 0
+    tastes, nothing = random.normal(size=(4, 6)), np.full((4, 1), np.nan)
+    for round in range(400):
+        context = random.normal(size=6)
+        decision = policy.choose(nothing, context=context, items=np.arange(4))
+        is_right = decision.arm == int((tastes @ context).argmax())
+        noise = 0.1 * random.normal()
+        policy.learn(decision, float(is_right + level(round / 400) + noise))
+        found += is_right
+    return found / 400
+
+
+@pytest.mark.parametrize(
+    ("level", "seed"),
+    [(lambda time: 60.0 * time, 0), (lambda time: 10.0 * np.sin(20.0 * time), 1)],
+    ids=["trend", "seasons"],
+)
+def test_a_level_is_not_taken_for_the_coefficients_of_labels_played_since(level, seed):
+    assert labels_found(level, seed) > 0.75 * labels_found(lambda time: 0.0, seed)
 
 
 def test_estimates_follow_the_level_also_after_loading(tmp_path):

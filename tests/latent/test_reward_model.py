@@ -108,6 +108,16 @@ def covariance(model, left, right):
 
 
 @pytest.mark.parametrize("kind", ["fresh", "return", "features"])
+def test_residuals_and_information_are_those_of_the_dense_precision(kind):
+    rows = world(60, kind=kind)
+    model = model_of(rows)
+    precision = np.linalg.inv(np.eye(60) + INTERCEPT**2 + covariance(model, rows, rows))
+    columns = np.random.default_rng(1).normal(size=(60, 3))
+    assert np.allclose(model.information(rows, columns), columns.T @ precision @ columns, atol=1e-8)
+    assert np.allclose(model.residuals(rows), precision @ (rows.rewards - model.centre), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["fresh", "return", "features"])
 def test_estimates_and_widths_are_those_of_the_dense_gaussian(kind):
     rows = world(70, kind=kind)
     model = model_of(rows.select(slice(0, 50)))

@@ -564,6 +564,9 @@ class AnyResults(Results):
     def final_ranks(self, point, method):
         return self.regrets(point, f"rank of {method}")
 
+    def irreducible(self, point):
+        return self.regrets(point, "irreducible")
+
     def diagnostic(self, point, method, name):
         rows = self._drawn(point, method, name).tolist()
         return {seed: dict(enumerate(row)) for seed, row in enumerate(rows)}

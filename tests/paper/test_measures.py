@@ -148,9 +148,7 @@ def test_replicates_play_optimistically():
 def test_without_the_misspecification_part_a_poor_subspace_is_missed():
     world = LowRankWorld(dim=30, rank=2, observe_prob=0.5, latent="uniform", loadings=(1.0, 1.0))
     found = MEASURES["coverage"](
-        world.replace(noise_scale=0.1).realize(seed=0),
-        burn_in=3,
-        replicates=50,
+        world.replace(noise_scale=0.1).realize(seed=0), burn_in=3, replicates=50
     )
     assert found["missed_without_bias_part"][-1] > 0.9
     assert found["missed_with_bias_part"][-1] <= 0.2

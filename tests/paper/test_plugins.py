@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from halfseen.cli import app
 from halfseen.errors import StudyError
-from halfseen.simulation import plugins
-from halfseen.simulation.plugins import load_plugin
+from halfseen.simulation import simulate as plugins
+from halfseen.simulation.simulate import load_plugin
 
 POLICY = """
 import os
@@ -30,7 +30,7 @@ class NAME(halfseen.Uniform):
 @pytest.fixture(autouse=True)
 def _loaded_here_only(monkeypatch):
     """Workers of later tests do not import what a test has loaded, whose folder is gone."""
-    monkeypatch.setattr(plugins, "loaded", list(plugins.loaded))
+    monkeypatch.setattr(plugins, "_plugins", list(plugins._plugins))
 
 
 def write(folder, name):
@@ -60,10 +60,7 @@ def check_results(folder, out, name, n_processes):
 
 
 @pytest.mark.usefixtures("unrendered")
-@pytest.mark.parametrize(
-    ("name", "given", "jobs"),
-    [("own_module", "", 1), ("own_file", ".py", 2)],
-)
+@pytest.mark.parametrize(("name", "given", "jobs"), [("own_module", "", 1), ("own_file", ".py", 2)])
 def test_an_option_imports_a_module_or_a_file(tmp_path, monkeypatch, name, given, jobs):
     write(tmp_path, name)
     monkeypatch.chdir(tmp_path)

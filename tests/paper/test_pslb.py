@@ -5,8 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from halfseen import (
     AmbientOful,
@@ -288,23 +286,3 @@ def test_a_file_that_asks_for_more_candidates_than_memory_holds_is_refused(tmp_p
     archive.write(tmp_path / "forged", plain)
     with pytest.raises(ArchiveError, match=r"n_samples must be .*2147483648"):
         load(tmp_path / "forged")
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.sampled_from([1e-8, 1.0, 100.0]))
-def test_a_projected_model_is_the_regression_on_projected_samples(seed, rank, ridge):
-    rng = np.random.default_rng(seed)
-    samples, rewards = rng.normal(size=(20, 8)), rng.normal(size=20)
-    basis = np.linalg.qr(rng.normal(size=(8, rank)))[0]
-    model, direct = Ridge(8, ridge=ridge), Ridge(rank, ridge=ridge)
-    model.insert(samples, rewards)
-    direct.insert(samples @ basis, rewards)
-    projection = Projection.of(model, np.ascontiguousarray(basis))
-    precision, white = projection.inside.factor, projection.inside.white
-    confidence = Confidence(ridge=ridge, theta_bound=1.0, noise_scale=0.5, failure_prob=0.05)
-    sets = projection.sets(model, confidence)
-    np.testing.assert_allclose(precision.T @ precision, direct.gram, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(precision.T @ white, direct.response, rtol=1e-10, atol=1e-10)
-    inverse, root = np.linalg.inv(model.gram), sets.mapped.root
-    np.testing.assert_allclose(root @ root.T, basis.T @ inverse @ basis, rtol=1e-8, atol=1e-12)
-    shadow = basis.T @ model.estimate
-    np.testing.assert_allclose(sets.mapped.centre, shadow, rtol=1e-8, atol=1e-10)

@@ -11,12 +11,12 @@ from halfseen.paper.published import (
     TOLERANCE,
     Key,
     PublishedCell,
-    SeedComparison,
-    compare_cells,
+    compare_seeds,
     published,
 )
 from halfseen.paper.studies import ORDER, study_named
 from halfseen.paper.study import run_study
+from halfseen.simulation.results import Results
 from halfseen.simulation.store import Store
 from halfseen.simulation.tune import run_tasks
 from shared import shared_file
@@ -89,11 +89,10 @@ def check_exact_regrets(name, observe_probs=None, **how):
     methods = dict.fromkeys(key.method for key in exact)
     study = study_named(name).narrowed(seeds=range(4), methods=methods, observe_probs=observe_probs)
     tables = run_study(study, jobs=1, **how)
-    asked = {cell.key[1:] for cell in study.cells()}
-    comparison = compare_cells(tables.per_seed, {key: exact[key] for key in exact if key in asked})
+    comparison = compare_seeds(tables, exact)
     assert not comparison.missing
-    assert len(comparison.deviations) == len(study.cells()) == len(tables.per_seed)
-    assert max(comparison.deviations.values()) <= TOLERANCE, comparison.differing
+    assert sum(group.n for group in comparison.groups) == len(study.cells()) == len(tables.per_seed)
+    assert [group for group in comparison.groups if not group.agrees] == []
     assert comparison.agrees
 
 
@@ -169,49 +168,42 @@ def test_the_shipped_figures_are_those_of_the_reference_tables(name, cells):
         assert figure.final_regret == pytest.approx(regret, rel=0.0, abs=5.1e-10)
 
 
-def rows(regrets, status="ok"):
-    return [
+def compared(ours, theirs, *, exact, status="ok"):
+    """Compare regrets of ours with published ones, both by seed."""
+    rows = [
         {"setting": "s", "p": 0.5, "method": "m", "seed": seed, "final_regret": regret}
         | {"status": status}
-        for seed, regret in enumerate(regrets)
+        for seed, regret in enumerate(ours)
     ]
+    cells = {Key("s", 0.5, "m", at): PublishedCell(each, exact) for at, each in enumerate(theirs)}
+    return compare_seeds(Results(settings={}, per_seed=rows), cells)
 
 
-def figures(regrets, exact):
-    return {
-        Key("s", 0.5, "m", seed): PublishedCell(regret, exact)
-        for seed, regret in enumerate(regrets)
-    }
+@pytest.mark.parametrize(
+    ("ours", "theirs", "agrees"),
+    [
+        ([1.0], [1.0 + 0.9e-6], True),
+        ([1.0, 2.0], [1.0 + 1.1e-6, 2.0], False),
+        ([1.0, float("nan"), 1.0], [1.0] * 3, False),
+        ([], [1.0], False),  # nothing was compared
+        ([1.0], [], False),
+    ],
+)
+def test_an_exact_cell_may_deviate_by_the_tolerance_and_no_more(ours, theirs, agrees):
+    assert compared(ours, theirs, exact=True).agrees is agrees
 
 
-def test_an_exact_cell_may_deviate_by_the_tolerance_and_no_more():
-    assert compare_cells(rows([1.0]), figures([1.0 + 0.9e-6], exact=True)).agrees
-    found = compare_cells(rows([1.0, 2.0]), figures([1.0 + 1.1e-6, 2.0], exact=True))
+def test_a_published_cell_that_failed_is_missing():
+    found = compared([1.0, 2.0], [1.0, 2.0], exact=True, status="failed")
+    assert len(found.missing) == 2
     assert not found.agrees
-    assert found.differing == [Key("s", 0.5, "m", 0)]
-
-
-def test_a_regret_that_is_no_number_differs():
-    assert not compare_cells(rows([float("nan")]), figures([1.0], exact=True)).agrees
-
-
-def test_a_published_cell_that_failed_or_was_not_run_is_missing():
-    wanted = figures([1.0, 2.0], exact=True)
-    assert compare_cells(rows([1.0]), wanted).missing == [Key("s", 0.5, "m", 1)]
-    assert not compare_cells(rows([1.0]), wanted).agrees
-    assert len(compare_cells(rows([1.0, 2.0], status="failed"), wanted).missing) == 2
-
-
-def test_nothing_compared_is_no_agreement():
-    assert not SeedComparison({}, [], []).agrees
-    assert not compare_cells(rows([1.0]), {}).agrees
 
 
 def test_means_agree_within_three_standard_errors_of_the_paired_difference():
     spread = [(-1.0) ** seed for seed in range(FEWEST_SEEDS)]  # its standard error is 1/3
     for shift, agrees in [(0.0, True), (0.99, True), (1.01, False), (-1.01, False)]:
         ours = [10.0 + shift + each for each in spread]
-        found = compare_cells(rows(ours), figures([10.0] * len(ours), exact=False))
+        found = compared(ours, [10.0] * len(ours), exact=False)
         (group,) = found.groups
         assert group.deviation == pytest.approx(3.0 * shift)
         assert (group.n, group.published.mean) == (FEWEST_SEEDS, 10.0)
@@ -219,15 +211,12 @@ def test_means_agree_within_three_standard_errors_of_the_paired_difference():
 
 
 def test_the_mean_of_a_few_seeds_is_shown_but_proves_nothing():
-    found = compare_cells(rows([1.0, 1.1]), figures([5.0, 5.0], exact=False))
+    found = compared([1.0, 1.1], [5.0, 5.0], exact=False)
     (group,) = found.groups
-    assert not group.telling
-    assert not found.agrees
-    assert compare_cells(rows([1.0]), figures([5.0], exact=False)).groups[0].n == 1
+    assert (group.n, group.telling, found.agrees) == (2, False, False)
 
 
 def test_a_constant_shift_is_a_difference_and_equal_regrets_are_none():
     ours = [float(seed) for seed in range(FEWEST_SEEDS)]
-    assert compare_cells(rows(ours), figures(ours, exact=False)).agrees
-    shifted = figures([regret + 1.0 for regret in ours], exact=False)
-    assert not compare_cells(rows(ours), shifted).agrees
+    assert compared(ours, ours, exact=False).agrees
+    assert not compared(ours, [regret + 1.0 for regret in ours], exact=False).agrees

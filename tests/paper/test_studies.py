@@ -18,7 +18,7 @@ from halfseen.simulation.methods import MEASURE, Method
 from halfseen.simulation.results import Results
 from halfseen.simulation.store import Store
 from halfseen.simulation.tune import tune
-from halfseen.theory.representation import observe_prob_condition
+from halfseen.theory import observe_prob_condition
 from halfseen.tofu import RankRule, Selection
 from halfseen.worlds.base import world_from
 from made_results import WORLD, setting, small_study, without_seconds
@@ -128,7 +128,7 @@ def test_the_cells_of_a_part_are_cells_of_the_whole(part):
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ({"methods": ["zf-ofull"]}, r"methods must be .*got 'zf-ofull': did you mean 'zf-oful'"),
+        ({"methods": ["zf-ofull"]}, r"method must be .*got 'zf-ofull': did you mean 'zf-oful'"),
         ({"methods": {"tofu": {"burn_in": 3}}}, r"'tofu' is a method of small"),
         ({"observe_probs": [0.3]}, r"p must be among .*0\.8, 0\.5, 0\.2\], got 0\.3"),
         ({"methods": []}, "nothing is left of small"),
@@ -142,7 +142,8 @@ def test_what_a_study_does_not_have_is_refused(part, message):
 
 
 def test_other_methods_and_registered_policies_join_every_setting(monkeypatch):
-    monkeypatch.setattr("halfseen.policies.registry._CLASSES", {"Uniform": registered("Uniform")})
+    known = {name: registered(name) for name in ("Uniform", "Greedy")}
+    monkeypatch.setattr("halfseen.policies.registry._CLASSES", known)
 
     @register_policy
     class MyOwn(Uniform):
@@ -152,7 +153,9 @@ def test_other_methods_and_registered_policies_join_every_setting(monkeypatch):
     assert study.methods == ["tofu", "my-own", "zf-greedy"]
     assert list(study.settings) == ["swept", "fixed"]
     assert study.settings["fixed"].method("my-own").policy == "MyOwn"
-    with pytest.raises(StudyError, match="got 'MyOwnn': did you mean 'MyOwn'"):
+    with pytest.raises(
+        StudyError, match=r"got 'MyOwnn': did you mean 'MyOwn'\?.*methods of small are"
+    ):
         SMALL.narrowed(methods=["MyOwnn"])
 
 
@@ -210,10 +213,7 @@ TUNED_WORLD = {"kind": "low-rank", "dim": 6, "rank": 2, "n_arms": 4, "horizon": 
 def tuned_study(**tuning):
     given = {
         "seeds": (50, 51),
-        "searches": {
-            "zf-oful": GRID,
-            "ra-tofu": {"rank.value": [0.2, 0.6]},
-        },
+        "searches": {"zf-oful": GRID, "ra-tofu": {"rank.value": [0.2, 0.6]}},
         "shared": {"oracle-masked": "zf-oful"},
     }
     each = Setting(

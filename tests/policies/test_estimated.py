@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen import EpsilonGreedy, load
+from halfseen.policies import estimated
 from halfseen.policies.estimated import ESTIMATORS
 
 
@@ -43,3 +44,17 @@ def test_rewards_count_from_the_next_doubling_on_also_after_loading(tmp_path):
     arms = {"context": [0.3, -1.0], "items": [0, 1]}
     scores = [each.score([[np.nan], [np.nan]], **arms).estimates for each in (policy, twin)]
     assert (scores[0] == scores[1]).all()
+
+
+def test_the_latest_rewards_are_kept_also_after_loading(monkeypatch, tmp_path):
+    monkeypatch.setattr(estimated, "_MOST_ROWS", 20)
+    policy = played(70, "boosted-trees")
+    assert (policy._played.columns.rounds == np.arange(41, 71)).all()
+    assert policy._n_fitted == 23  # in round 64
+    policy.learn_logged(np.full((200, 1), 0.5), [1.0] * 200)
+    assert len(policy._played) < 40
+    policy.save(tmp_path / "policy.npz")
+    twin = load(tmp_path / "policy.npz")
+    scores = [each.score([[0.5], [0.0]], context=[0.3, -1.0]) for each in (policy, twin)]
+    assert (scores[0].estimates == scores[1].estimates).all()
+    assert scores[0].estimates[0] == 1.0

@@ -87,6 +87,12 @@ def test_seen_entries_stay_and_a_feature_never_seen_is_zero(imputer):
     assert filled[0, [0, 1, 3, 4, 5]].all()
 
 
+def test_a_failure_of_the_imputer_is_logged(caplog):
+    filler = imputed.Filler("iterative", 1e300 * few_arms(9)[0].table, 0)
+    assert (filler.fill(np.full((1, 6), np.nan)) == 0.0).all()
+    assert "the iterative imputer failed, hidden entries become 0: " in caplog.text
+
+
 # Rewards
 
 

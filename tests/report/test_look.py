@@ -8,12 +8,7 @@ from dataclasses import replace
 import pytest
 
 from halfseen.paper.studies import ORDER, study_named
-from halfseen.report.look import (
-    house_style,
-    in_paper,
-    label_of,
-    look_of,
-)
+from halfseen.report.look import house_style, in_paper, label_of, look_of
 from halfseen.simulation.methods import MEASURE, METHODS
 from made_results import write_results
 

@@ -231,10 +231,7 @@ def test_a_long_title_is_broken(results):
             {"a": [0.8], "b": [0.8, 0.4], "c": [0.4]},
             [("", ["a, p = 0.8", "c, p = 0.4"]), ("b", ["p = 0.8", "p = 0.4"])],
         ),
-        (
-            {"a": [0.8, 0.4], "b": [0.4]},
-            [("a", ["p = 0.8", "p = 0.4"]), ("b", ["p = 0.4"])],
-        ),
+        ({"a": [0.8, 0.4], "b": [0.4]}, [("a", ["p = 0.8", "p = 0.4"]), ("b", ["p = 0.4"])]),
     ],
 )
 def test_a_table_holds_all_settings_with_one_point(results, probs, groups):

@@ -8,6 +8,7 @@ import re
 
 import pytest
 from rich.console import Console
+from rich.markdown import Markdown
 from scipy.stats import ttest_rel
 
 from halfseen import LowRankWorld, World, paper, simulate
@@ -16,8 +17,8 @@ from halfseen.paper import published
 from halfseen.paper.claims import lower
 from halfseen.paper.published import Key, PublishedCell, Summary
 from halfseen.report.figures import Figure, regret_over_p
-from halfseen.report.numbers import FinalTable, compare, terminal_tables
-from halfseen.report.report import MARKDOWN, Report, render
+from halfseen.report.numbers import FinalTable, compare
+from halfseen.report.report import MARKDOWN, TABLE, Report, render
 from halfseen.simulation.methods import METHODS
 from halfseen.simulation.results import Point, Results, mean_of
 from made_results import LEVELS, regret, setting, small_study, wobble, write_results
@@ -53,7 +54,7 @@ def read(path):
     [
         ("per_seed.csv", b""),
         ("per_seed.csv", b"study,setting\nsmall,default\n"),
-        ("summary.csv", b"\xff\xfe\x00"),
+        ("diagnostics.csv", b"\xff\xfe\x00"),
         ("trajectories.csv.gz", b"not gzip"),
         ("trajectories.csv.gz", gzip.compress(b"study\n", mtime=0)[:-4]),
         ("manifest.json", b"{"),
@@ -120,23 +121,17 @@ def test_the_best_method_that_can_be_played_is_bold_and_oracles_stand_below(tmp_
     ]
     assert [line.split(" | ")[1] for line in lines[:2]] == ["**3.0 ± 0.0**", "1,265.0 ± 0.0"]
     assert "**" not in "".join(lines[1:])
-    (table,) = terminal_tables(results)
-    assert [row.end_section for row in table.rows] == [False, True, False, False]
 
 
 def test_many_methods_fit_the_terminal(tmp_path):
     each = setting(methods={key: {} for key in METHODS})
     study = small_study({"a-long-setting": each, "b": each})
-    tables = terminal_tables(write_results(tmp_path, study, regret))
-    assert len(tables) > 1
-    seen = ""
-    for table in tables:
-        console = Console(width=80, file=io.StringIO())
-        console.print(table)
-        text = console.file.getvalue()
-        assert "…" not in text
-        seen += text
-    assert seen.count("±") >= len(METHODS) * 4
+    report = Report.of(write_results(tmp_path, study, regret))
+    console = Console(width=80, file=io.StringIO())
+    console.print(Markdown(render(TABLE, report=report)))
+    text = console.file.getvalue()
+    assert "…" not in text
+    assert text.count("±") == 1 + len(METHODS) * 4
 
 
 def test_small_regrets_keep_their_digits_and_nothing_run_makes_an_empty_table(tmp_path):
@@ -144,7 +139,7 @@ def test_small_regrets_keep_their_digits_and_nothing_run_makes_an_empty_table(tm
     assert table.text(Point("default", 0.8), "tofu").startswith("0.012")
     results = write_results(tmp_path, STUDY, lambda key: None)
     assert FinalTable.of(results)[:2] == ([], [])
-    assert terminal_tables(results) == []
+    assert render(TABLE, report=Report.of(results)).strip() == ""
 
 
 # The page
@@ -155,7 +150,7 @@ def test_the_page_tells_everything(tmp_path):
     paid = lambda key: None if (key.method, key.seed, key.p) == broken else regret(key)  # noqa: E731
     report = STUDY.report(write_results(tmp_path, STUDY, paid))
     cells = {Key("default", 0.8, "tofu", seed): PublishedCell(6.25, False) for seed in range(6)}
-    report.published = published.compare_cells(report.results.per_seed, cells).groups
+    report.published = published.compare_seeds(report.results, cells).groups
     page = report.write()
     text = page.read_text(encoding="utf-8")
     assert page == tmp_path / "report.md"

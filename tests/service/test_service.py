@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from halfseen import Agent
-from halfseen.errors import InvalidSettingError
+from halfseen.errors import InvalidSettingError, StorageError
 from halfseen.service.app import open_agent
 from halfseen.service.dashboard import Dashboard
 from halfseen.service.guard import Guard
@@ -231,11 +231,12 @@ def test_a_service_that_cannot_start_says_why_in_one_line(tmp_path):
 
 def test_flags_come_before_the_environment_and_that_before_a_file(tmp_path):
     file = tmp_path / "service.toml"
-    file.write_text('storage = "a.db"\nport = 1\nworkers = 2\nignore = ["x", "y"]\n')
+    file.write_text('storage = "a.db"\nport = 1\nworkers = 2\nignore = ["x", "y, z"]\n')
     settings = Settings.of({"port": 3}, {"HALFSEEN_PORT": "2", "HALFSEEN_WORKERS": "5"}, file)
     assert (settings.storage, settings.port, settings.workers) == ("a.db", 3, 5)
-    assert settings.ignore == ("x", "y")
-    assert Settings.of({}, settings.to_environment()) == settings
+    assert settings.ignore == ("x", "y, z")
+    for each in (settings, Settings.of({"storage": "a.db", "api_key": 16 * "x"}, {})):
+        assert Settings.model_validate_json(each.to_json()) == each
 
 
 @pytest.mark.parametrize(
@@ -294,6 +295,17 @@ def test_the_mean_reward_of_the_dashboard_is_that_of_the_log(tmp_path):
     assert first.tolist() == [1.0, 2.0, 7.0, -1.0, -1.0]
     assert shown["reward"] == {"n": 5, "mean": first.mean()}
     assert (shown["bins"][0]["rewards"], shown["bins"][0]["mean"]) == (5, first.mean())
+
+
+def test_the_dashboard_does_not_hide_that_the_storage_fails(tmp_path, monkeypatch):
+    def fail(decision, **more):
+        raise StorageError("locked")
+
+    with Agent.open(tmp_path / "shop.db") as agent:
+        agent.choose(["low", "high"])
+        monkeypatch.setattr(agent, "explain", fail)
+        with pytest.raises(StorageError, match="locked"):
+            Dashboard(agent).data()
 
 
 def test_an_open_service_answers_no_other_host(unguarded):

@@ -14,7 +14,7 @@ from halfseen.paper import ProductContextWorld
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation import cells as fingerprints
 from halfseen.simulation.cells import Cell, CellKey
-from halfseen.simulation.methods import METHODS, Method
+from halfseen.simulation.methods import METHODS, Method, OwnMethod
 from halfseen.worlds.base import world_from
 
 WORLD = {"kind": "low-rank", "dim": 5, "rank": 1, "n_arms": 3, "horizon": 12}
@@ -177,6 +177,7 @@ def test_a_class_that_is_not_found_in_its_module_or_has_no_name_has_no_fingerpri
         pass
 
     assert replace(cell(), world=Nameless()).fingerprint is None
+    assert cell(OwnMethod(policy="Uniform", make=lambda facts: Uniform(dim=5))).fingerprint is None
     for made in (Local, type("Made", (Uniform,), {})):
         register_policy(made)
         try:

@@ -126,9 +126,9 @@ def test_a_method_that_does_not_exist_is_refused_with_those_that_do(key, plain, 
 
 def test_what_neither_the_method_nor_the_world_knows_must_be_given():
     facts = Facts(seed=0, dim=6, horizon=200, observe_prob=0.5)
-    with pytest.raises(InvalidSettingError, match="rank must be given: TofuPov needs it"):
+    with pytest.raises(InvalidSettingError, match="rank must be given to TofuPov"):
         METHODS["tofu"].build(facts)
-    with pytest.raises(InvalidSettingError, match="basis must be given: Oracle needs it"):
+    with pytest.raises(InvalidSettingError, match="basis must be given to Oracle"):
         METHODS["oracle-masked"].build(facts)
 
 

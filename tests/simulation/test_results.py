@@ -10,7 +10,7 @@ import pytest
 from halfseen import InvalidSettingError, LowRankWorld
 from halfseen.simulation.cells import Cell, CellKey, Result, kept_rounds
 from halfseen.simulation.methods import METHODS
-from halfseen.simulation.results import DIAGNOSTICS, Results, mean_of
+from halfseen.simulation.results import COLUMNS, Results, mean_of
 from halfseen.simulation.simulate import simulate
 
 
@@ -130,7 +130,7 @@ def test_every_table_becomes_a_frame_with_its_columns_and_types():
     assert summary["mean_regret"].tolist() == [row["mean_regret"] for row in tables.summary]
     assert (summary["n"].dtype, summary["mean_rank"].dtype) == ("int64", "float64")
     assert summary["mean_rank"].isna().tolist() == [False, True]  # uniform has no rank
-    assert tuple(diagnostics.columns) == DIAGNOSTICS
+    assert tuple(diagnostics.columns) == COLUMNS["diagnostics"]
 
 
 def test_an_unknown_table_is_refused():

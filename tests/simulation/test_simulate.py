@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 import threading
 
 import joblib
@@ -66,26 +65,15 @@ def test_the_order_of_cells_decides_the_order_of_rows_and_nothing_else():
     assert without_seconds(backward)[::-1] == without_seconds(forward)
 
 
-def test_a_bar_is_shown_where_it_is_wanted_and_rich_is_there(capsys, monkeypatch):
+def test_a_bar_is_shown_where_it_is_wanted(capsys):
     run(grid([0]), jobs=1)
     assert capsys.readouterr().out == ""
     run(grid([0]), jobs=1, progress=True)
     assert f"{len(POLICIES)} cells to run" in capsys.readouterr().out
-    monkeypatch.setitem(sys.modules, "rich.progress", None)
-    assert len(run(grid([0]), jobs=1, progress=True).per_seed) == len(POLICIES)
-    assert capsys.readouterr().out == ""
 
 
 def told(cell):
     return Result(status="ok", seconds=0.0, error=str(cell.key))
-
-
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_every_cell_is_run_once(n_jobs):
-    with joblib.parallel_config(backend="threading", n_jobs=n_jobs):
-        found = list(run_cells(grid(), run=told))
-    assert sorted(cell.key for cell, _ in found) == sorted(cell.key for cell in grid())
-    assert all(result.error == str(cell.key) for cell, result in found)
 
 
 def test_a_slow_cell_keeps_no_other_waiting():
@@ -148,7 +136,7 @@ def test_an_observation_probability_of_one_is_passed_whether_written_1_or_1_poin
         ),
         ((["uniform"], WORLD, [-1]), "seed must be an integer in [0, inf), got -1"),
         ((["uniform"], WORLD, [0.5]), "seed must be an integer in [0, inf), got 0.5"),
-        ((["nobody"], WORLD, [0]), "method must be one of"),
+        ((["nobody"], WORLD, [0]), "policies['nobody']: method must be one of"),
         (([Uniform(dim=8)], WORLD, [0]), "policies must be keys such as 'tofu'"),
         ((WORLD, ["tofu"], [0]), "policies must be keys such as 'tofu'"),
         ((["uniform"], "low-rank", [0]), "world must be a world, such as LowRankWorld()"),
@@ -161,7 +149,7 @@ def test_an_observation_probability_of_one_is_passed_whether_written_1_or_1_poin
             ({"mine": {"policy": "Tofu"}}, WORLD, [0]),
             "policies['mine']: no policy is called 'Tofu'",
         ),
-        (({"mine": 3}, WORLD, [0]), "policies['mine'] must be settings, a Method or a function"),
+        (({"mine": 3}, WORLD, [0]), "policies['mine']: must be settings, a Method or a function"),
     ],
 )
 def test_an_impossible_simulation_is_refused_at_once(arguments, message):
@@ -182,12 +170,10 @@ def test_the_manifest_of_a_simulation_says_what_was_run(tmp_path):
     assert again.manifest["cells_run_now"] == 0
 
 
-def test_finished_cells_are_not_run_again_unless_asked(tmp_path):
-    def ran(**options):
-        simulate(["uniform"], WORLD, range(3), jobs=1, out=tmp_path, **options)
-        return json.loads((tmp_path / "manifest.json").read_text())["cells_run_now"]
-
-    assert [ran(), ran(), ran(again=True), ran()] == [3, 0, 3, 0]
+def test_finished_cells_are_not_run_again(tmp_path):
+    for n_new in (3, 0):
+        tables = simulate(["uniform"], WORLD, range(3), jobs=1, out=tmp_path)
+        assert tables.manifest["cells_run_now"] == n_new
     assert len((tmp_path / "cells.jsonl").read_text().splitlines()) == 3
 
 

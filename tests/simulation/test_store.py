@@ -91,14 +91,6 @@ def test_a_failed_cell_is_missing_and_a_later_result_replaces_it(tmp_path, resul
     assert Store(tmp_path).get(cell(0)) == results[0]
 
 
-def test_forgotten_cells_are_missing_and_the_others_stay(tmp_path, results):
-    store = filled(tmp_path, results)
-    store.forget([cell(1), cell(9)])
-    for each in (store, Store(tmp_path)):
-        assert each.missing([cell(seed) for seed in results]) == [cell(1)]
-    assert [file.name for file in tmp_path.iterdir()] == ["cells.jsonl"]
-
-
 @pytest.mark.parametrize(
     "other",
     [

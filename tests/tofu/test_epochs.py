@@ -19,22 +19,6 @@ def shares(n_epochs, failure_prob=0.05, **settings):
     return [policy.epoch_failure_prob(epoch) for epoch in range(n_epochs)]
 
 
-@pytest.mark.parametrize(
-    ("burn_in", "horizon", "starts"),
-    [
-        (30, 400, [31, 62, 124, 248]),
-        (40, 600, [41, 82, 164, 328]),
-        (50, 400, [51, 102, 204]),
-        (500, 5000, [501, 1002, 2004, 4008]),
-        (400, 8000, [401, 802, 1604, 3208, 6416]),
-        (10, 10, []),
-        (10, 11, [11]),
-    ],
-)
-def test_epochs_of_the_published_studies_start_when_they_did(burn_in, horizon, starts):
-    assert EpochSchedule(burn_in).starts(horizon) == starts
-
-
 @given(burn_ins, growths, horizons)
 def test_starts_follow_the_rule_of_the_paper(burn_in, growth, horizon):
     expected, start = [], burn_in + 1

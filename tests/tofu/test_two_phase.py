@@ -33,15 +33,6 @@ def test_the_subspace_is_estimated_once(horizon):
     assert {decision.epoch for decision in decisions} == {0}
 
 
-def test_no_round_is_late_enough_for_a_second_epoch():
-    policy = TwoPhase(**BASICS, split=1)
-    rounds = few_arms(4)
-    walk(policy, rounds[:3])
-    policy._round = 10**12
-    policy.choose(rounds[3].table)
-    assert len(policy.epoch_log) == 1
-
-
 @pytest.mark.parametrize(
     ("horizon", "split", "burn_in"),
     [(1000, {}, 100), (400, {}, 55), (10_000, {"split": 0.5}, 100), (1000, {"split": 0.3}, 8)],

@@ -377,8 +377,12 @@ def test_dsjson_of_vowpal_wabbit_is_read_into_evaluate_and_observe():
     [
         ({"propensity": 0.0}, ["hat"], r"'propensity' must be in \(0, 1\], got 0.0 in row 0"),
         ({"propensity": np.nan}, ["hat"], r"got nan in row 0"),
-        ({"reward": np.inf}, ["hat"], "'reward' must be of size at most 1e.100, got inf in row 0"),
-        ({"reward": "much"}, ["hat"], "'reward' must hold numbers"),
+        (
+            {"reward": np.inf},
+            ["hat"],
+            "'reward' must be .* at most 1e.100, got inf in row 0",
+        ),
+        ({"reward": "much"}, ["hat"], "'reward' must be numbers .* got much in row 0"),
         ({"offered": [["coat"]] * 600}, ["hat"], "row [0-9]+ chose .* not among the offered"),
         ({"offered": None}, ["hat"], "row 0 must list what was offered"),
         ({"offered": [[{"item": "hat", "x": [1]}]] * 600}, ["hat"], "numbers or strings, got"),

@@ -193,6 +193,13 @@ def test_what_cannot_be_inspected_is_refused(asked, message):
         inspect(offers(50), **asked)
 
 
+def test_the_unit_of_rewards_does_not_matter_however_small():
+    plain, tiny = (
+        inspect(offers().eval(f"reward = {unit} * reward"), "reward") for unit in (1, 1e-200)
+    )
+    assert tiny.findings["Advice"] == plain.findings["Advice"]
+
+
 def test_too_few_rows_rewards_or_values_are_refused():
     with pytest.raises(InvalidInputError, match="at least 20 rows, got 19"):
         inspect(offers(19))

@@ -179,7 +179,7 @@ def test_masked_pca_is_pca_without_holes_and_the_papers_estimate_with_holes():
     moments = estimator.no_arms(6, seed=0, count_pairs=True)
     moments.add(table - np.nanmean(table, axis=0))
     for prob in (0.7, np.linspace(0.5, 0.9, 6), "counted"):
-        covariance = estimator.estimate(moments, prob).covariance
+        covariance = estimator.estimate(moments, prob)[0]
         values = np.linalg.eigvalsh(covariance)[::-1]
         pca = MaskedPCA(6, observe_prob=prob).fit(table)
         assert np.allclose(pca.explained_variance_ * 399 / 400, values)

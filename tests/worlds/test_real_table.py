@@ -52,18 +52,6 @@ def test_a_category_is_one_feature_per_value_and_a_hole_hides_all_of_them():
     assert np.array_equal(table.values, expected, equal_nan=True)
 
 
-def test_added_holes_hide_the_features_of_a_column_together():
-    table = read_table("bone-marrow")
-    disease = np.flatnonzero(table.origins == np.bincount(table.origins).argmax())
-    assert len(disease) > 2
-    hidden = [
-        ~round.slate.mask for round in rounds_of(table="bone-marrow", horizon=50, observe_prob=0.5)
-    ]
-    of_disease = np.concatenate(hidden)[:, disease]
-    assert 0.3 < of_disease.mean() < 0.7
-    assert (of_disease.all(axis=1) == of_disease.any(axis=1)).all()
-
-
 def test_rows_are_those_of_the_table_with_their_targets():
     table = read_table("wine")
     for round in rounds_of(table="wine", horizon=20):

@@ -626,9 +626,11 @@ class Agent(Replica):
         """Close the database, after a checkpoint if there are many events since the last one."""
         if self._storage is not None:
             with self._lock:
-                self._save_if_due(1000)
-                self._storage.database.close()
-                self._failure = "the agent is closed: open it anew"
+                try:
+                    self._save_if_due(1000)
+                finally:
+                    self._storage.database.close()
+                    self._failure = "the agent is closed: open it anew"
 
     def log(self, *, backend: str = "pandas", chunk: int | None = None) -> Any:
         """Return decisions and rewards in the database as a frame; see `halfseen.read_log`."""
@@ -711,7 +713,9 @@ def _built(build: Callable[[S], T], source: S, name: str) -> T:
     except (ArchiveError, StorageError):
         raise
     except Exception as error:  # an invalid state can raise anything
-        raise ArchiveError(f"{name} does not describe a policy or an agent: {error}") from None
+        raise ArchiveError(
+            f"{name} does not describe a policy or an agent ({type(error).__name__}: {error})"
+        ) from None
 
 
 def _settings(agent: Agent) -> dict[str, Any]:

@@ -20,7 +20,10 @@ T = TypeVar("T")
 DURABILITIES = ("power-loss", "crash")
 
 PATIENCE = 5.0
-"""Seconds that a call waits for a lock, or for a server."""
+"""Seconds that a call waits for a lock, or for a connection."""
+
+ANSWER = 20.0
+"""Seconds that a server has for a statement; it may be stopped, or cut off."""
 
 _CONNECTING = forkable_lock(CONNECTING)  # SQLite then has locks which all connections share
 _PASSWORDS = r"(//[^:@/]*:)(.*)(?=@)", r"([?&]password=)([^&]*)"
@@ -245,7 +248,7 @@ class Sqlite(Database):
 
 
 class Postgres(Database):
-    """A server. Each statement waits at most `PATIENCE` for a lock, each commit for the disk.
+    """A server. A statement waits at most `PATIENCE` for a lock and `ANSWER` for its result.
 
     Parameters
     ----------
@@ -273,20 +276,24 @@ class Postgres(Database):
         self._secrets = [secret for secret in found if secret not in place]
         with from_extra("postgres"):
             import psycopg
-        self._library = psycopg
+
+        class Connection(psycopg.Connection):
+            def wait(self, *given: Any, **named: Any) -> Any:
+                return super().wait(*given, **{"timeout": ANSWER} | named)
+
+        self._library, self._kind = psycopg, Connection
         self._url = url
         self._options = (
-            f"-c lock_timeout={PATIENCE:g}s -c statement_timeout=60s "
+            f"-c lock_timeout={PATIENCE:g}s -c statement_timeout={ANSWER:g}s "
             f"-c idle_in_transaction_session_timeout=60s -c client_min_messages=warning "
             "-c synchronous_commit=on"
         )
 
     def _connect(self) -> Any:
-        connection = self._library.connect(
+        connection = self._kind.connect(
             self._url,
             autocommit=True,
             connect_timeout=int(PATIENCE),
-            tcp_user_timeout=int(2000 * PATIENCE),  # the network may be cut off
             options=self._options,
         )
         connection.isolation_level = self._library.IsolationLevel.READ_COMMITTED
@@ -307,6 +314,8 @@ class Postgres(Database):
                 f"{self.place} was locked for {PATIENCE:g} s by another process: try again"
             )
         reason = self._without_secrets(str(error).partition("\nLINE")[0]).strip()
+        if "timeout" in reason:
+            return StorageError(f"{self.place} did not answer in time ({reason}): try again")
         return StorageError(f"{self.place} cannot be used: {reason or type(error).__name__}")
 
     def _without_secrets(self, text: str) -> str:

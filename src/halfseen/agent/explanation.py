@@ -21,106 +21,8 @@ if TYPE_CHECKING:
 Columns = Mapping[str, list[int]]
 """The features of each column."""
 
-# Parts that are printed or drawn one by one, the largest; the others are summed up.
-_MOST_SHOWN = 8
 _ROUNDING = 1e-9  # smaller parts, as a share of the largest one, are not shown
 _LEAST_GAIN = 1e-6  # as a share of what estimates and widths differ by; below, it is rounding
-
-
-class Parts(NamedTuple):
-    """The parts that add up to the score of an option.
-
-    Attributes
-    ----------
-    intercept : float
-    seen, inferred : dict
-        Effect of the value of each seen column, and of the inferred value of each missing column.
-    missing : dict
-        Effect of the missingness of each column, seen or missing, whatever its value.
-    item : float
-        Effect of the item's own rewards, if it returned.
-    context : dict
-        Effect of each context column on all options: of its value, seen or inferred, and of its
-        missingness.
-    crossed : dict
-        Further effect of each context column on this option.
-    bonus : float
-        Exploration bonus.
-    implausible : list of str
-        Columns that are treated as missing because their value is far from all others. Columns of
-        the context appear as "name (context)".
-    """
-
-    intercept: float
-    seen: dict[str, float]
-    inferred: dict[str, float]
-    missing: dict[str, float]
-    item: float
-    context: dict[str, float]
-    crossed: dict[str, float]
-    bonus: float
-    implausible: list[str]
-
-    @classmethod
-    def of(
-        cls,
-        reasons: Reasons,
-        arm: int,
-        mask: BoolArray,
-        columns: Columns,
-        context_columns: Columns,
-    ) -> "Parts":
-        """Return the parts of one arm."""
-
-        def added(table: Any, columns: Columns) -> dict[str, float]:
-            return {name: float(table[arm, places].sum()) for name, places in columns.items()}
-
-        def absurd(table: BoolArray | None, row: int, columns: Columns) -> list[str]:
-            if table is None:
-                return []
-            return [name for name, places in columns.items() if table[row, places].any()]
-
-        own = absurd(reasons.implausible, arm, columns)
-        shared = absurd(reasons.context_implausible, 0, context_columns)
-        shown = [name for name, places in columns.items() if mask[places[0]] and name not in own]
-        seen = {name: columns[name] for name in shown}
-        hidden = {name: places for name, places in columns.items() if name not in seen}
-        return cls(
-            float(reasons.intercept),
-            added(reasons.features, seen),
-            added(reasons.features, hidden),
-            added(reasons.missing, columns),
-            float(reasons.item[arm]),
-            added(reasons.context, context_columns),
-            added(reasons.crossed, context_columns),
-            float(reasons.bonus[arm]),
-            [*own, *(f"{name} (context)" for name in shared)],
-        )
-
-    @property
-    def total(self) -> float:
-        """The score."""
-        return sum(value for _, value in self.named())
-
-    def named(self) -> list[tuple[str, float]]:
-        """Return all parts with a name for each."""
-        states = {name: "seen" if name in self.seen else "missing" for name in self.missing}
-        absurd = {name: f"{name}, implausible, treated as missing" for name in self.implausible}
-        inferred = {name: absurd.get(name, f"{name} (inferred)") for name in self.inferred}
-        shared = {name: f"{name} (context)" for name in self.context}
-        return [
-            ("intercept", self.intercept),
-            *self.seen.items(),
-            *((inferred[name], value) for name, value in self.inferred.items()),
-            *((f"{name} is {states[name]}", value) for name, value in self.missing.items()),
-            ("the item's own rewards", self.item),
-            *(
-                (absurd.get(shared[name], shared[name]), value)
-                for name, value in self.context.items()
-            ),
-            *((f"{name} (context) for this option", value) for name, value in self.crossed.items()),
-            ("bonus", self.bonus),
-        ]
 
 
 class Measurement(NamedTuple):
@@ -162,8 +64,10 @@ class Explanation:
     Attributes
     ----------
     item : str or int
-    parts : Parts
-        Their sum is the score.
+    parts : list of (str, float)
+        What adds up to the score: the intercept; the value of each column, seen or inferred;
+        whether it is seen or missing, whatever its value; the item's own rewards; each column of
+        the context, for all options and further for this one; the exploration bonus.
     measurements : tuple of Measurement
         For each column that is missing in an option or the context, the largest gain minus cost
         first.
@@ -177,14 +81,14 @@ class Explanation:
     >>> agent = Agent()
     >>> agent.observe({"price": [1.0, 2.0, 3.0, 4.0] * 5}, [1.0, 2.0, 3.0, 4.0] * 5)
     >>> why = agent.explain([{"price": 4.0}, {"price": None}])
-    >>> why.item, round(why.score - sum(value for _, value in why.parts.named()), 6)
+    >>> why.item, round(why.score - sum(value for _, value in why.parts), 6)
     (0, 0.0)
     >>> [each.column for each in why.measurements]
     ['price']
     """
 
     item: Item
-    parts: Parts
+    parts: list[tuple[str, float]]
     measurements: tuple[Measurement, ...]
     is_current: bool
 
@@ -233,7 +137,7 @@ class Explanation:
         found = [each for each in found if each.gain > least]
         return cls(
             items[arm],
-            Parts.of(reasons, arm, slate.mask[arm], columns, context_columns),
+            _named_parts(reasons, arm, slate.mask[arm], columns, context_columns),
             tuple(sorted(found, key=lambda each: -each.net)),
             is_current,
         )
@@ -241,7 +145,7 @@ class Explanation:
     @property
     def score(self) -> float:
         """The sum of all parts."""
-        return self.parts.total
+        return sum(value for _, value in self.parts)
 
     @property
     def best_measurement(self) -> Measurement | None:
@@ -254,7 +158,7 @@ class Explanation:
         return {
             "item": self.item,
             "score": self.score,
-            "parts": self.parts._asdict(),
+            "parts": [list(part) for part in self.parts],
             "measurements": [each._asdict() for each in self.measurements],
             "is_current": self.is_current,
         }
@@ -301,16 +205,50 @@ class Explanation:
         axes.set_title(f"{self.item}: score {self.score:.4g}")
         return axes
 
-    def largest(self) -> list[tuple[str, float]]:
+    def largest(self, most: int = 8) -> list[tuple[str, float]]:
         """Return the largest parts with their names, and the sum of at least two others."""
-        parts = sorted(self.parts.named(), key=lambda part: -abs(part[1]))
+        parts = sorted(self.parts, key=lambda part: -abs(part[1]))
         least = _ROUNDING * max((abs(part[1]) for part in parts), default=0.0)
         parts = [part for part in parts if abs(part[1]) > least]
-        n_shown = _MOST_SHOWN + (len(parts) == _MOST_SHOWN + 1)
-        shown, others = parts[:n_shown], parts[n_shown:]
+        most += len(parts) == most + 1
+        shown, others = parts[:most], parts[most:]
         if others:
             shown.append((f"{len(others)} others", sum(value for _, value in others)))
         return shown
+
+
+def _named_parts(
+    reasons: Reasons, arm: int, mask: BoolArray, columns: Columns, context_columns: Columns
+) -> list[tuple[str, float]]:
+    """Return what adds up to the score of an arm."""
+
+    def added(table: FloatArray, columns: Columns) -> list[tuple[str, float]]:
+        return [(name, float(table[arm, places].sum())) for name, places in columns.items()]
+
+    def absurd(table: BoolArray | None, row: int, columns: Columns) -> dict[str, str]:
+        found = () if table is None else [n for n, at in columns.items() if table[row, at].any()]
+        return dict.fromkeys(found, ", implausible, treated as missing")
+
+    own = absurd(reasons.implausible, arm, columns)
+    shared = absurd(reasons.context_implausible, 0, context_columns)
+    hidden = {name for name, places in columns.items() if not mask[places[0]]} | own.keys()
+    states = {name: "missing" if name in hidden else "seen" for name in columns}
+    notes = dict.fromkeys(hidden, " (inferred)") | own
+    return [
+        ("intercept", float(reasons.intercept)),
+        *((name + notes.get(name, ""), value) for name, value in added(reasons.features, columns)),
+        *((f"{name} is {states[name]}", value) for name, value in added(reasons.missing, columns)),
+        ("the item's own rewards", float(reasons.item[arm])),
+        *(
+            (f"{name} (context){shared.get(name, '')}", value)
+            for name, value in added(reasons.context, context_columns)
+        ),
+        *(
+            (f"{name} (context) for this option", value)
+            for name, value in added(reasons.crossed, context_columns)
+        ),
+        ("bonus", float(reasons.bonus[arm])),
+    ]
 
 
 def checked_costs(costs: Any, known: Mapping[str, Any]) -> dict[str, float]:

@@ -102,8 +102,8 @@ class Lift(NamedTuple):
 
     Attributes
     ----------
-    sums : ndarray, shape (9,)
-        Of 1, r, r², w, w², wr, wr², w²r and w²r².
+    products : ndarray, shape (4, 4)
+        Σuu', where u = (1, r, w, wr).
 
     Examples
     --------
@@ -114,42 +114,34 @@ class Lift(NamedTuple):
     0.333
     """
 
-    sums: FloatArray = np.zeros(9)
+    products: FloatArray = np.zeros((4, 4))
 
-    def added(self, r: float, w: float) -> "Lift":
+    def added(self, reward: float, weight: float) -> "Lift":
         """Return the sums with one more reward."""
-        terms = [1.0, r, r * r, w, w * w, w * r, w * r * r, w * w * r, w * w * r * r]
-        return Lift(self.sums + terms)
+        row = np.array([1.0, reward, weight, weight * reward])
+        return Lift(self.products + np.outer(row, row))
 
     def shown(self) -> dict[str, Any]:
         """Return the mean reward, that of a uniform choice, and their difference with 95 %.
 
-        The interval is that of a ratio of means to first order; None if there are no rewards of
-        decisions in which every option could be chosen.
+        None if there are no rewards of decisions in which every option could be chosen; the
+        interval needs two.
         """
-        n, r, rr, w, ww, wr, wrr, wwr, wwrr = self.sums.tolist()
+        n, total, weight, weighted = self.products[0].tolist()
+        names = "mean", "uniform", "lift", "interval"
         if not n:
-            return dict.fromkeys(("mean", "uniform", "lift", "interval"), None) | {
-                "n": 0,
-                "effective_n": 0.0,
-            }
-        mean, uniform, scale = r / n, wr / w, n / w
-        own = rr - n * mean * mean
-        mixed = wrr - (uniform + mean) * wr + mean * uniform * w
-        other = wwrr - 2.0 * uniform * wwr + uniform * uniform * ww
-        spread = 1.96 * math.sqrt(max(0.0, own - 2.0 * scale * mixed + scale**2 * other)) / n
+            return dict.fromkeys(names) | {"n": 0, "effective_n": 0.0}
+        mean, uniform = total / n, weighted / weight
+        # What u of a reward adds to the error of the lift, to first order.
+        effect = np.array([-mean / n, 1.0 / n, uniform / weight, -1.0 / weight])
+        spread = 1.96 * math.sqrt(max(0.0, effect @ self.products @ effect))
         lift = mean - uniform
-        return {
-            "mean": mean,
-            "uniform": uniform,
-            "lift": lift,
-            "interval": [lift - spread, lift + spread],
-            "n": int(n),
-            "effective_n": w * w / ww,
-        }
+        interval = [lift - spread, lift + spread] if n > 1.0 else None
+        found = zip(names, (mean, uniform, lift, interval), strict=True)
+        return dict(found) | {"n": int(n), "effective_n": weight**2 / float(self.products[2, 2])}
 
 
-LIFT = Value(Lift, sums=Array((9,)))
+LIFT = Value(Lift, products=Array((4, 4)))
 """How a lift is saved."""
 
 N_EQUAL = 100

@@ -3,7 +3,7 @@
 import datetime
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from halfseen import checks
@@ -11,7 +11,6 @@ from halfseen.agent.database import opened
 from halfseen.agent.storage import EXPIRY, Storage
 from halfseen.errors import StorageError
 from halfseen.lazy import LazyModule
-from halfseen.values import FloatArray
 
 nw = LazyModule("narwhals")
 
@@ -79,53 +78,48 @@ def frames_of(storage: Storage, backend: str, chunk: int | None) -> Any:
     return _frame([row for rows in _rows(storage, _CHUNK) for row in rows], backend)
 
 
-def _frame(rows: list[tuple[Any, ...]], backend: str) -> Any:
-    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
-    data = {name: list(column) for name, column in zip(COLUMNS, columns, strict=True)}
+def _frame(rows: list[dict[str, Any]], backend: str) -> Any:
+    data = {name: [row[name] for row in rows] for name in COLUMNS}
     return nw.from_dict(data, backend=backend).to_native()
 
 
-def _rows(storage: Storage, chunk: int) -> Iterator[list[tuple[Any, ...]]]:
+def _rows(storage: Storage, chunk: int) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of some decisions, again and again."""
     last = 0
-    while found := rows_after(storage, last, chunk):
-        yield [row for _, row in found]
-        last = found[-1][0]
+    while rows := rows_after(storage, last, chunk):
+        yield rows
+        last = rows[-1]["number"]
 
 
-def rows_after(storage: Storage, after: int, most: int) -> list[tuple[int, tuple[Any, ...]]]:
-    """Return the rows of decisions after an event, each with the number of its decision."""
+def rows_after(storage: Storage, after: int, most: int) -> list[dict[str, Any]]:
+    """Return a row for each place of the decisions after an event: its number and `COLUMNS`."""
+    rows = []
     made, rewards = storage.decisions(after, most)
-    return [
-        (number, row)
-        for number, time, options, body, law in made
-        for row in _places(time, body, law, storage.rows(options).items, rewards[body["id"]])
-    ]
+    for number, time, options, body, law in made:
+        context = body.get("context")
+        if context is not None:
+            values = (column[0] for column in context["columns"])
+            context = dict(zip(context["names"], values, strict=True))
+        drawn = zip(body["items"], body["probabilities"], strict=True)
+        for place, (item, probability) in enumerate(drawn):
+            own = [reward for reward in rewards[body["id"]] if reward[0] == place]
+            row = {
+                "number": number,
+                "id": body["id"],
+                "time": datetime.datetime.fromtimestamp(time, datetime.UTC),
+                "place": place,
+                "item": str(item),
+                "probability": probability,
+                **outcome(own),
+                "context": json.dumps(context),
+                "items": [str(each) for each in storage.rows(options).items],
+                "probabilities": None if place or law is None else law.tolist(),
+            }
+            rows.append(row)
+    return rows
 
 
-def _places(
-    time: float,
-    body: dict[str, Any],
-    law: FloatArray | None,
-    items: Sequence[Any],
-    rewards: list[Any],
-) -> Iterator[tuple[Any, ...]]:
-    """Yield the row of each place of a decision."""
-    made = datetime.datetime.fromtimestamp(time, datetime.UTC)
-    context = json.dumps(_context(body.get("context")))
-    names = [str(item) for item in items]
-    for place, (item, probability) in enumerate(
-        zip(body["items"], body["probabilities"], strict=True)
-    ):
-        own = [reward for reward in rewards if reward[0] == place]
-        probabilities = None if place or law is None else law.tolist()
-        yield (
-            *(body["id"], made, place, str(item), probability),
-            *(*outcome(own), context, names, probabilities),
-        )
-
-
-def outcome(rewards: list[Any]) -> tuple[float | None, str, int, float | None]:
+def outcome(rewards: list[Any]) -> dict[str, Any]:
     """Return the reward of a place, its status, and number and sum of those that came late."""
     total: float | None = None
     status, late = "pending", []
@@ -137,10 +131,5 @@ def outcome(rewards: list[Any]) -> tuple[float | None, str, int, float | None]:
         else:
             total = value + (total or 0.0)
             status = "rewarded" if final else status
-    return total, status, len(late), sum(late) if late else None
-
-
-def _context(plain: dict[str, Any] | None) -> dict[str, Any] | None:
-    if plain is None:
-        return None
-    return dict(zip(plain["names"], (column[0] for column in plain["columns"]), strict=True))
+    late_reward = sum(late) if late else None
+    return {"reward": total, "status": status, "late": len(late), "late_reward": late_reward}

@@ -440,8 +440,8 @@ def _prune_rows(run: Run) -> None:
     """Delete offered sets to which no event of any agent refers, and rows of no set."""
     run("UPDATE halfseen_agents SET last = last")  # nobody may append meanwhile
     run(
-        "DELETE FROM halfseen_sets WHERE digest NOT IN "
-        "(SELECT options FROM halfseen_events WHERE options IS NOT NULL)"
+        "DELETE FROM halfseen_sets WHERE digest IN "  # NOT IN would take PostgreSQL hours
+        "(SELECT digest FROM halfseen_sets EXCEPT SELECT options FROM halfseen_events)"
     )
     used = {
         bytes(members)[at : at + DIGEST]

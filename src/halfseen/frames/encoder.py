@@ -300,7 +300,7 @@ def ids_alone() -> InvalidTableError:
 def check_words(name: str, labels: Labels) -> None:
     """Raise an error if all strings of a column are numbers: as levels they would say little."""
     seen = [label for label in labels if label is not None]
-    if seen and all(map(_is_numeral, seen)):
+    if seen and all(map(is_numeral, seen)):
         raise InvalidTableError(
             f"column {name!r} must not be strings that are all numbers, got {seen[0]!r:.40}: "
             "convert it to numbers (in pandas by astype(float)), or list the column in "
@@ -308,7 +308,8 @@ def check_words(name: str, labels: Labels) -> None:
         )
 
 
-def _is_numeral(label: str) -> bool:
+def is_numeral(label: str) -> bool:
+    """Return whether a string is a finite number."""
     try:
         return math.isfinite(float(label))
     except ValueError:

@@ -1,20 +1,22 @@
 """A level of rewards that moves, shared by all arms.
 
-The level of rewards is a random walk, measured by the residuals y of the reward model. The means of
-consecutive blocks of n residuals at times t in [0, 1] have the covariance
+The level l of rewards is a random walk: in consecutive blocks of rewards at times t in [0, 1] it
+has the covariance σ²v² min(t, t'). With Z the indicators of blocks, rewards are y ~ N(Zl, σ²K), K
+that of the reward model with all coefficients integrated out: rewards may be larger than before
+because the level has risen, or because of the arms played since. So
 
-    σ²(v² min(t, t') + 1/n on the diagonal).
+    Z'K⁻¹y ~ N(Z'K⁻¹Zl, σ²Z'K⁻¹Z),   and K⁻¹y is y minus the estimates of the reward model.
 
-With a constant and σ eliminated, the evidence chooses v, how far the level moves during all rounds
-in units of the noise. σ is at least the deviation inside of blocks, and more if it must be: rewards
-of one visitor may have residuals that are alike.
-Unless the evidence clearly prefers a moving level, nothing changes. Otherwise
-the smoothed level is subtracted from rewards, and the level goes on with each reward while no other
-is pending, by the gain of a steady Kalman filter:  level + gain·residual,
+With σ eliminated, the evidence chooses v, how far the level moves during all rounds in units of the
+noise. σ is at least the deviation inside of blocks, and more if it must be: rewards of one visitor
+may have residuals that are alike. Unless the evidence clearly prefers a moving level, nothing
+changes. Otherwise the smoothed level is subtracted from rewards, and the level goes on with each
+reward while no other is pending, by the gain of a steady Kalman filter:  level + gain·residual,
 gain = (√(q² + 4q) − q)/2,  q = v²/n_rewards.  With items, residuals are divided by their deviation.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +31,9 @@ _BLOCKS, _SHORTEST, _FEWEST_BLOCKS = 32, 4, 8
 _MOVES = np.append(0.0, 2.0 ** np.arange(-2, 7))
 # By how much the evidence for a moving level must exceed that for a fixed one.
 _LEAST_EVIDENCE = 5.0
+# A direction of the level with less information than this, per reward, is left out: that in which
+# all levels are equal is the intercept's.
+_LEAST_INFORMATION = 1e-6
 
 
 class Drift(NamedTuple):
@@ -70,35 +75,66 @@ class Path(NamedTuple):
         return Drift(float(self.levels[-1]), 0.5 * (math.sqrt(q * q + 4.0 * q) - q))
 
 
-def moving_level(rounds: NDArray[np.int64], residuals: FloatArray) -> Path | None:
-    """Return the path of the level that residuals show; None without enough evidence for one."""
+def moving_level(
+    rounds: NDArray[np.int64],
+    residuals: FloatArray,
+    levels: FloatArray,
+    weights: FloatArray,
+    information: Callable[[FloatArray], FloatArray],
+) -> Path | None:
+    """Return the path of the level that rewards show; None without enough evidence for one.
+
+    Parameters
+    ----------
+    rounds, residuals, levels, weights : ndarray, shape (n,)
+        Of each reward the round, its difference from its estimate, the level that had been
+        subtracted from it before, and how much it counts.
+    information : callable
+        Takes columns Z (n, k) for Z'K⁻¹Z.
+    """
     order = np.argsort(rounds, kind="stable")
     n_blocks = min(_BLOCKS, len(order) // _SHORTEST)
     if n_blocks < _FEWEST_BLOCKS:
         return None
     blocks = np.array_split(order, n_blocks)
-    sizes = np.array([len(block) for block in blocks])
-    means = np.array([residuals[block].mean() for block in blocks])
     middles = np.array([rounds[block].mean() for block in blocks])
-    inside = sum(float(((residuals[b] - m) ** 2).sum()) for b, m in zip(blocks, means, strict=True))
+    rests = [residuals[block] + levels[block] for block in blocks]
+    inside = sum(float(((rest - rest.mean()) ** 2).sum()) for rest in rests)
     unit = math.sqrt(inside / (len(order) - n_blocks))
     if middles[-1] == middles[0] or not unit > 0.0:
         return None
+    columns = np.zeros((len(order), n_blocks + 1))
+    for number, block in enumerate(blocks):
+        columns[block, number] = 1.0
+    columns[:, -1] = levels / unit  # was subtracted from y
+    products = information(columns)
+    seen = columns[:, :-1].T @ (weights * residuals / unit) + products[:-1, -1]
     times = (middles - middles[0]) / (middles[-1] - middles[0])
-    # With rows and columns times √n, the covariance is I + v²·walk, and walk = UΛU'.
-    roots = np.sqrt(sizes)
-    values, vectors = np.linalg.eigh(np.minimum(times[:, None], times) * roots[:, None] * roots)
-    y, ones = (roots * means / unit) @ vectors, roots @ vectors
-    moved = np.multiply.outer(_MOVES**2, np.maximum(values, 0.0))
-    variances = 1.0 + moved
-    constant = (ones * y / variances).sum(axis=1) / (ones**2 / variances).sum(axis=1)
-    rest = y - constant[:, None] * ones
-    square, n = (rest**2 / variances).sum(axis=1), n_blocks - 1
-    sigma2 = np.maximum(1.0, square / n)
-    log_det = np.log(variances).sum(axis=1) + np.log((ones**2 / variances).sum(axis=1))
-    evidence = -0.5 * (log_det + n * np.log(sigma2) + square / sigma2)
+    found = _walk(times, products[:-1, :-1], seen, _LEAST_INFORMATION * len(order))
+    return None if found is None else Path(middles, unit * found[0], found[1])
+
+
+def _walk(
+    times: FloatArray, known: FloatArray, seen: FloatArray, least: float
+) -> tuple[FloatArray, float] | None:
+    """Return smoothed levels l and v, in units of the noise, given Z'K⁻¹Z and Z'K⁻¹y.
+
+    With Z'K⁻¹Z = EDE', D^−½E'Z'K⁻¹y ~ N(Bl, I), B = D^½E'. Entries of D below `least` are left out.
+    """
+    known, directions = np.linalg.eigh(known)
+    known, directions = known[known > least], directions[:, known > least]
+    if not len(known):
+        return None
+    to_seen = (directions * np.sqrt(known)).T
+    covariance = np.minimum(times[:, None], times)
+    values, vectors = np.linalg.eigh(to_seen @ covariance @ to_seen.T)
+    y = vectors.T @ (seen @ directions / np.sqrt(known))
+    variances = 1.0 + np.multiply.outer(_MOVES**2, np.maximum(values, 0.0))
+    square = (y**2 / variances).sum(axis=1)
+    sigma2 = np.maximum(1.0, square / len(y))
+    evidence = -0.5 * (np.log(variances).sum(axis=1) + len(y) * np.log(sigma2) + square / sigma2)
     best = int(evidence.argmax())
     if evidence[best] < evidence[0] + _LEAST_EVIDENCE:
         return None
-    smoothed = constant[best] + vectors @ (moved * rest / variances)[best] / roots
-    return Path(middles, unit * smoothed, float(_MOVES[best]))
+    smoothed = covariance @ to_seen.T @ vectors @ (y / variances[best])
+    return _MOVES[best] ** 2 * smoothed, float(_MOVES[best])

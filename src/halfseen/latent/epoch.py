@@ -42,8 +42,6 @@ _ROUNDING = 1e-12
 _NEGLIGIBLE_WEIGHT = 1e-3
 # With a half-life, an epoch lasts at most this share of it.
 _EPOCH_SHARE = 0.25
-# Rewards whose residuals show a level that moves, evenly spaced in time.
-_LEVEL_ROWS = 1000
 # Items come back if more than this share of the offered ones had been offered before.
 _LEAST_RECURRENCE = 0.1
 # Rows on which to check whether the last model still explains everything.
@@ -415,8 +413,17 @@ def _without_drift(
         return history, Drift(history.last_drift)
     single = np.flatnonzero(rows.counts == 1.0)
     usable = single[rows.rounds[single] < first_pending]
-    few = rows.select(usable[evenly_spaced(len(usable), _LEVEL_ROWS)])
-    path = moving_level(few.rounds, model.residuals(few)) if len(usable) else None
+    if not len(usable):
+        return history, model.drift._replace(gain=0.0)
+    rows = rows.select(usable)
+    rows = rows._replace(counts=settings.decay(round - 1 - rows.rounds))
+    path = moving_level(
+        rows.rounds,
+        model.residuals(rows),
+        rows.drifts,
+        rows.counts,
+        lambda columns: model.information(rows, columns),
+    )
     if path is None:
         return history, model.drift._replace(gain=0.0)
     return history.without_drift(path, single), path.drift(n_rewards=len(usable))

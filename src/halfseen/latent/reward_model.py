@@ -210,15 +210,32 @@ class RewardModel(NamedTuple):
         return self._replace(ridge=self.ridge.copied(), items=self.items.copied())
 
     def residuals(self, rows: Observations) -> FloatArray:
-        """Return rewards minus estimates, shape (n,); a level that moves stays in them."""
+        """Return rewards minus estimates, shape (n,)."""
         phi, c = self.features.design(rows.arms, rows.contexts)
         theta = self.ridge.estimate
         estimates = phi @ theta
         if self.features.n_item_columns:
             keys, numbers = np.unique(self.keys(rows.arms, rows.items), return_inverse=True)
             estimates += (c * self.items.coefficients(keys, theta)[numbers]).sum(axis=1)
-        rest = rows.rewards + rows.drifts - self.centre
-        return np.asarray(rest - self.scales.noise_scale * estimates)
+        return np.asarray(rows.rewards - self.centre - self.scales.noise_scale * estimates)
+
+    def information(self, rows: Observations, columns: FloatArray) -> FloatArray:
+        """Return Z'K⁻¹Z for columns Z (n, k), where σ²K is the covariance of the rewards of rows.
+
+        With E_i = Σcz' over the rewards of item i, it is Z'Z − Σ_i E_i'A_i⁻¹E_i − (Z'φ̃)V⁻¹(Z'φ̃)'.
+        """
+        phi, c = self.features.design(rows.arms, rows.contexts)
+        keys = self.keys(rows.arms, rows.items)
+        given = columns[:, :-1], c, keys, rows.counts, columns[:, -1]
+        statistics = Statistics.of(*given, shift=0.0)
+        products = statistics.products
+        if self.features.n_item_columns:
+            phi, _, _ = self.items.conditioned(keys, c, phi)
+            sums = statistics.item_products[:, :, c.shape[1] :]
+            covariances = self.items.of_each(statistics.keys).covariance
+            products = products - (sums.transpose(0, 2, 1) @ covariances @ sums).sum(axis=0)
+        white = self.ridge.whitened((rows.counts[:, None] * columns).T @ phi)
+        return np.asarray(products - white @ white.T)
 
     def updated(
         self,

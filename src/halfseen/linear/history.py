@@ -13,10 +13,9 @@ from halfseen.seeding import stream
 from halfseen.state import ARMS, Array, Maybe, Value, Whole
 from halfseen.values import LARGEST, FloatArray
 
-_FIRST_ROOM = 64
-
-
 LARGEST_GROWTH = 1e6
+
+_FIRST_ROOM = 64
 
 
 def next_start(start: int, growth: float) -> int:
@@ -45,10 +44,7 @@ class Columns(NamedTuple):
 
 
 class Played:
-    """Played arms with their rewards, sorted by round, even if rewards came late.
-
-    Memory grows only with the number of played arms that replay needs.
-    """
+    """Played arms with their rewards, which may come late."""
 
     STATE: ClassVar = {
         "columns": Value(

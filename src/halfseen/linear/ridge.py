@@ -40,8 +40,8 @@ class Confidence:
     ...     ridge=4.0, theta_bound=1.0, noise_scale=1.0, failure_prob=math.exp(-2),
     ...     misspecification=0.5,
     ... )
-    >>> confidence.parts(log_det=0.0, n_samples=9)
-    (2.0, 2.0, 1.5)
+    >>> confidence.total(log_det=0.0, n_samples=9)  # 2 + 2 + 1.5
+    5.5
 
     Notes
     -----
@@ -68,15 +68,10 @@ class Confidence:
         self._log_failure = math.log(share)
 
     def total(self, log_det: float, n_samples: float) -> float:
-        """Return the paper's β, the sum of its parts."""
-        regularization, noise, misspecification = self.parts(log_det, n_samples)
-        return regularization + noise + misspecification
+        """Return the paper's β = √λ·S + R·sqrt(2 log(det(V)^½ / (det(λI)^½ δ))) + b·sqrt(n).
 
-    def parts(self, log_det: float, n_samples: float) -> tuple[float, float, float]:
-        """Return the three parts of β: of the penalty, of reward noise, of misspecification.
-
-        √λ·S, R·sqrt(2 log(det(V)^½ / (det(λI)^½ δ))), and b·sqrt(n) for n samples with a bias of at
-        most b each.
+        The parts are those of the penalty, of reward noise, and of a bias of at most b in each of n
+        samples.
 
         Parameters
         ----------
@@ -87,7 +82,7 @@ class Confidence:
         """
         log_ratio = max(0.0, 0.5 * log_det - self._log_failure)
         noise = self._noise * sqrt(2.0 * log_ratio)
-        return self._regularization, noise, self._bias * sqrt(n_samples)
+        return self._regularization + noise + self._bias * sqrt(n_samples)
 
 
 RadiusOf = Callable[[float, float], float]

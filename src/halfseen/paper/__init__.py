@@ -21,13 +21,7 @@ from halfseen.simulation.methods import MEASURES
 if TYPE_CHECKING:
     from halfseen.simulation.results import Results
 
-__all__ = [
-    "DigitsWorld",
-    "HardInstanceWorld",
-    "ProductContextWorld",
-    "Pslb",
-    "run",
-]
+__all__ = ["DigitsWorld", "HardInstanceWorld", "ProductContextWorld", "Pslb", "run"]
 
 MEASURES.update(
     {
@@ -83,9 +77,7 @@ def run(
     from halfseen.simulation.store import Store
 
     study = study_named(name, scale).narrowed(
-        methods=methods,
-        seeds=None if seeds is None else tuple(seeds),
-        observe_probs=observe_probs,
+        methods=methods, seeds=None if seeds is None else tuple(seeds), observe_probs=observe_probs
     )
     results = run_study(study, None if out is None else Store(out), jobs=jobs)
     warn_of_failures(results)

@@ -13,11 +13,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen.report.figures import Keys, keys_of, true_rank
+from halfseen.report.figures import Keys, keys_of
 from halfseen.report.look import label_of
 from halfseen.report.numbers import (
     Comparison,
@@ -120,15 +120,13 @@ def combine(findings: Sequence[Finding]) -> str:
     'undecided'
     """
     outcomes = {finding.outcome for finding in findings}
-    if outcomes <= {NOT_RUN}:
-        return NOT_RUN
     if FAILS in outcomes:
         return FAILS
-    if outcomes <= {TOO_SMALL, NOT_RUN}:
-        return TOO_SMALL
-    if outcomes == {VACUOUS}:
-        return VACUOUS
-    return HOLDS if outcomes <= {HOLDS, VACUOUS} else UNDECIDED
+    kinds = ({NOT_RUN}, {TOO_SMALL, NOT_RUN}, {VACUOUS}, {HOLDS, VACUOUS})
+    names = (NOT_RUN, TOO_SMALL, VACUOUS, HOLDS)
+    return next(
+        (name for name, kind in zip(names, kinds, strict=True) if outcomes <= kind), UNDECIDED
+    )
 
 
 def judge(found: Interval, at_least: float = -math.inf, at_most: float = math.inf) -> str:
@@ -156,8 +154,8 @@ def _everywhere(
     results: Results,
     check: Callable[..., Found],
     methods: Iterable[tuple[str, ...]],
-    setting: Names,
-    p: Probs,
+    setting: Names = None,
+    p: Probs = None,
 ) -> list[Finding]:
     """Return what a check finds at every point, for each tuple of methods.
 
@@ -167,25 +165,19 @@ def _everywhere(
     for keys in tuples:
         names = [setting] if isinstance(setting, str) else setting
         if names is None:
-            names = [
-                name
-                for name, each in results.settings.items()
-                if all(key in each.methods for key in keys)
-            ]
-        points = [Point(name, prob) for name in names for prob in p or ()]
-        for point in points if p is not None else results.points(names):
+            found = results.settings.items()
+            names = [name for name, each in found if each.methods.keys() >= {*keys}]
+        listed = [Point(name, prob) for name in names for prob in p or ()]
+        for point in listed if p is not None else results.points(names):
             labels = [label_of(key) for key in keys] if len(tuples) > 1 else []
-            where = ", ".join([*labels, *([str(point)] if str(point) else [])])
-            if point not in known:
-                findings.append(Finding(_LEFT_OUT, where, ""))
-                continue
+            where = ", ".join(filter(None, [*labels, str(point)]))
             try:
-                found = check(point, *keys)
+                found_here = check(point, *keys) if point in known else (_LEFT_OUT, "", None)
             except NotRunError as why:
-                findings.append(Finding(NOT_RUN, where, str(why)))
-                continue
-            if found is not None:
-                findings.append(Finding(found[0], where, *found[1:]))
+                found_here = (NOT_RUN, str(why), None)
+            if found_here is not None:
+                outcome, numbers, n_seeds = found_here
+                findings.append(Finding(outcome, where, numbers, n_seeds))
     return findings
 
 
@@ -226,24 +218,23 @@ def within(
     methods: Keys,
     than: Keys,
     *,
-    at_least: float = -math.inf,
-    at_most: float = math.inf,
     setting: Names = None,
     p: Probs = None,
+    **limits: float,
 ) -> Check:
-    """Check that the ratio of mean regrets lies within limits."""
+    """Check that the ratio of mean regrets lies within limits, `at_least` and `at_most`."""
 
     def check(point: Point, method: str, other: str) -> Found:
         ours, theirs = _shared(results, point, method, other)
         found = Interval.of_ratio(ours, theirs)
         means = f"{number(ours.mean(), 4)} / {number(theirs.mean(), 4)}"
-        return judge(found, at_least, at_most), f"{means} = {found.fixed(3)}", found.n
+        return judge(found, **limits), f"{means} = {found.fixed(3)}", found.n
 
     findings = _everywhere(results, check, _pairs(methods, than), setting, p)
-    return Check(findings, f"somewhere the ratio is {outside(at_least, at_most)}")
+    return Check(findings, f"somewhere the ratio is {outside(**limits)}")
 
 
-def outside(at_least: float, at_most: float) -> str:
+def outside(at_least: float = -math.inf, at_most: float = math.inf) -> str:
     """Return what a number is that is not within limits, as a string."""
     words = [f"below {number(at_least)}"] * (at_least > -math.inf)
     words += [f"above {number(at_most)}"] * (at_most < math.inf)
@@ -269,11 +260,8 @@ def rises(
             return difference(regrets, results.regrets(point, other)) if other else regrets
 
         words = " less ".join(label_of(key) for key in (method, other) if key)
-        found = _steps(results, method, gap, groups, at_least=0)
-        findings += [
-            each._replace(where=f"{words}, {each.where}") if len(pairs) > 1 else each
-            for each in found
-        ]
+        prefix = f"{words}, " if len(pairs) > 1 else ""
+        findings += _steps(results, method, gap, groups, prefix, at_least=0)
     what = "difference" if minus else "regret"
     return Check(findings, f"the mean {what} falls at one of the steps")
 
@@ -281,7 +269,7 @@ def rises(
 def rank_falls(results: Results, method: str) -> Check:
     """Check that the final rank falls with every step from much seen to less."""
     ranks = partial(results.final_ranks, method=method)
-    findings = _steps(results, method, ranks, None, at_most=0)
+    findings = _steps(results, method, ranks, at_most=0)
     return Check(findings, "the mean rank rises at one of the steps")
 
 
@@ -289,7 +277,8 @@ def _steps(
     results: Results,
     method: str,
     values: Callable[[Point], Mapping[int, float]],
-    groups: Sequence[Sequence[float]] | None,
+    groups: Sequence[Sequence[float]] | None = None,
+    prefix: str = "",
     **limits: float,
 ) -> list[Finding]:
     """Judge the steps of values by seed, in every setting in which a method plays."""
@@ -298,19 +287,16 @@ def _steps(
         if method not in setting.methods:
             continue
         probs = sorted((p for p in setting.worlds if p is not None), reverse=True)
-        for more, less in itertools.pairwise(groups or [[p] for p in probs]):
-            step = " after ".join(" and ".join(f"{p:g}" for p in each) for each in (less, more))
-            where = ", ".join(filter(None, [str(Point(name, None)), f"p = {step}"]))
-            before, after = (
-                _averaged([values(Point(name, p)) for p in each]) for each in (more, less)
-            )
+        for pair in itertools.pairwise(groups or [[p] for p in probs]):
+            step = " after ".join(" and ".join(f"{p:g}" for p in each) for each in pair[::-1])
+            where = prefix + ", ".join(filter(None, [str(Point(name, None)), f"p = {step}"]))
+            before, after = (_averaged([values(Point(name, p)) for p in each]) for each in pair)
             found = Interval.of(difference(after, before).values())
             if not found.n:
                 findings.append(Finding(NOT_RUN, where, "no common seeds"))
                 continue
             means = " → ".join(number(Interval.of(e.values()).mean) for e in (before, after))
-            text = f"{means}, {found}"
-            findings.append(Finding(judge(found, **limits), where, text, found.n))
+            findings.append(Finding(judge(found, **limits), where, f"{means}, {found}", found.n))
     return findings
 
 
@@ -321,9 +307,7 @@ def _averaged(columns: Sequence[Mapping[int, float]]) -> dict[int, float]:
 
 
 def above_bound(
-    results: Results,
-    bound: Callable[[Point], float | None],
-    methods: Sequence[str],
+    results: Results, bound: Callable[[Point], float | None], methods: Sequence[str]
 ) -> Check:
     """Check that mean regret is above a lower bound everywhere.
 
@@ -340,18 +324,15 @@ def above_bound(
         numbers = f"{found} against {number(least)}, {number(shares[-1])} times the bound"
         return judge(found, at_least=least), numbers, found.n
 
-    found = _everywhere(results, check, [(key,) for key in methods], None, None)
-    fails_if = "somewhere the mean regret is below the bound"
-    if not found:
-        return Check([Finding(UNDECIDED, "", "the bound applies nowhere")], fails_if)
+    found = _everywhere(results, check, [(key,) for key in methods])
     findings = [each.judged() for each in found]
     bad = [each for each in findings if each.outcome != HOLDS]
     known = [each for each in findings if each.outcome != NOT_RUN]
-    if known:
-        closest = known[int(np.argmin(shares))]
+    if known and (closest := known[int(np.argmin(shares))]).outcome == HOLDS:
         text = f"{closest.numbers} is the closest of {len(known)}"
-        bad += [closest._replace(numbers=text)] if closest.outcome == HOLDS else []
-    return Check(bad, fails_if)
+        bad.append(closest._replace(numbers=text))
+    nowhere = [Finding(UNDECIDED, "", "the bound applies nowhere")]
+    return Check(bad or nowhere, "somewhere the mean regret is below the bound")
 
 
 def below_bound(results: Results, method: str, bound: Callable[[Problem], float]) -> Check:
@@ -366,7 +347,7 @@ def below_bound(results: Results, method: str, bound: Callable[[Problem], float]
             return VACUOUS, f"{found}; the bound is {share} times the trivial one", None
         return judge(found, at_most=most), f"{found} against {number(most)}", found.n
 
-    findings = _everywhere(results, check, [(method,)], None, None)
+    findings = _everywhere(results, check, [(method,)])
     return Check(
         findings, "the mean regret is above the bound, where that is below the trivial one"
     )
@@ -375,31 +356,21 @@ def below_bound(results: Results, method: str, bound: Callable[[Problem], float]
 # Claims about ranks
 
 
-def final_rank(
-    results: Results,
-    method: str,
-    *,
-    at_least: float = -math.inf,
-    at_most: float = math.inf,
-    p: Probs = None,
-) -> Check:
-    """Check that the mean final rank, less the true one, lies within limits."""
+def final_rank(results: Results, method: str, *, p: Probs = None, **limits: float) -> Check:
+    """Check that the mean final rank, less the true one, lies within `at_least` and `at_most`."""
 
     def check(point: Point, method: str) -> Found:
-        ranks, true = results.final_ranks(point, method), true_rank(results, point)
+        ranks, true = results.final_ranks(point, method), results.fact(point, "rank")
         if not ranks:
             raise NotRunError("no final rank")
         if true is None:
             return UNDECIDED, "the world does not know its rank", None
         found = Interval.of(list(ranks.values()))
-        outcome = judge(found, true + at_least, true + at_most)
+        outcome = judge(found, **{name: true + limit for name, limit in limits.items()})
         return outcome, f"mean rank {found}, true rank {true}", found.n
 
-    limits = outside(at_least, at_most)
-    return Check(
-        _everywhere(results, check, [(method,)], None, p),
-        f"somewhere the mean rank less the true one is {limits}",
-    )
+    findings = _everywhere(results, check, [(method,)], None, p)
+    return Check(findings, f"somewhere the mean rank less the true one is {outside(**limits)}")
 
 
 def gap_after_true_rank(results: Results, point: Point, method: str) -> Interval | None:
@@ -407,7 +378,7 @@ def gap_after_true_rank(results: Results, point: Point, method: str) -> Interval
 
     None where the rank or enough eigenvalues of the last epoch are not known.
     """
-    true = true_rank(results, point)
+    true = results.fact(point, "rank")
     spectra = results.diagnostic(point, method, "eigenvalues").values()
     gaps = [-np.diff([found[position] for position in sorted(found)]) for found in spectra]
     shared = min((len(each) for each in gaps), default=0)
@@ -427,7 +398,7 @@ def eigengap(results: Results, method: str) -> Check:
             raise NotRunError("no spectrum")
         return judge(found, at_least=0), f"larger than any other gap by {found}", found.n
 
-    findings = _everywhere(results, check, [(method,)], None, None)
+    findings = _everywhere(results, check, [(method,)])
     return Check(findings, "somewhere another gap of the spectrum is larger")
 
 
@@ -439,18 +410,15 @@ def exponent(
     method: str,
     over: str = "horizon",
     *,
-    value: str | None = None,
-    settings: Sequence[str] | None = None,
-    p: float | None = None,
     at_least: float = -math.inf,
     at_most: float = math.inf,
+    **where: Any,
 ) -> Check:
     """Check that the 95 % interval of an exponent is within limits.
 
-    The other parameters are those of `growth_of`.
+    `where` are the other parameters of `growth_of`.
     """
-    found = growth_of(results, method, over, value=value, settings=settings, p=p)
-    letter = words_for(over)[0]
+    found, letter = growth_of(results, method, over, **where), words_for(over)[0]
     fails_if = f"the exponent is {outside(at_least, at_most)}"
     if found is None:
         return Check([Finding(NOT_RUN, "", f"fewer than two values of {letter}")], fails_if)
@@ -493,17 +461,12 @@ def bounded(
             numbers += f"; at {telling.size - n_telling} others the bound is vacuous"
         return HOLDS if holds.all() else FAILS, numbers, None
 
-    findings = _everywhere(results, check, [(method,)], setting, None)
+    findings = _everywhere(results, check, [(method,)], setting)
     return Check(findings, "the bound is exceeded at any position of any seed")
 
 
 def exceeds(
-    results: Results,
-    method: str,
-    value: str,
-    other: str,
-    *,
-    setting: Names = None,
+    results: Results, method: str, value: str, other: str, *, setting: Names = None
 ) -> Check:
     """Check that a diagnostic ends above another one in every seed."""
 
@@ -514,7 +477,7 @@ def exceeds(
         numbers = f"{ends} at the end, above it in {int(holds.sum())} of {len(holds)} seeds"
         return HOLDS if holds.all() else FAILS, numbers, None
 
-    findings = _everywhere(results, check, [(method,)], setting, None)
+    findings = _everywhere(results, check, [(method,)], setting)
     return Check(findings, "it does not end above in any one seed")
 
 
@@ -618,13 +581,12 @@ def _of_study(name: str, folder: Path) -> StudyClaims:
     from halfseen.paper.studies import study_named
 
     study = study_named(name)
+    results, scale, run = study.no_results(folder), "paper", "not run"
     if (folder / "manifest.json").exists():
         results = Results.load(folder, study.places())
         version = results.manifest.get("versions", {}).get("halfseen", "?")
         scale = results.manifest.get("scale", "another")
         run = f"{scale} scale, seeds {seeds_of(results)}, halfseen {version}"
-    else:
-        results, scale, run = study.no_results(folder), "paper", "not run"
     return StudyClaims(name, study.title, run, judged(study.claims(results), scale))
 
 

@@ -65,16 +65,9 @@ class DigitsWorld(World):
 class DigitsRealization:
     """One subspace, one parameter and all rounds of a `DigitsWorld`.
 
-    Attributes
-    ----------
-    basis : ndarray, shape (dim, rank)
-        U, which no policy sees.
-    latents : ndarray, shape (n_images, rank)
-        Coordinates of every image in U: the longest among the offered ones has length 1.
-    theta : ndarray, shape (dim,)
-        The parameter, of norm 1 and in the span of U.
-    offered : ndarray, shape (n_images,)
-        How often each image is an arm.
+    No policy sees `basis`, U of shape (dim, rank), `latents`, the coordinates of every image in U
+    (the longest among the offered ones has length 1), `theta`, of norm 1 and in the span of U, and
+    `offered`, how often each image is an arm.
     """
 
     def __init__(self, world: DigitsWorld, seed: int) -> None:

@@ -73,18 +73,9 @@ class HardInstanceWorld(World):
 class HardInstanceRealization:
     """One of the four problems and all rounds of a `HardInstanceWorld`.
 
-    Attributes
-    ----------
-    reward_sign, hidden_sign : int
-        ν and σ, which no policy sees.
-    gaps : Gaps
-        γ and Δ.
-    theta : ndarray, shape (4,)
-        The parameter (2/B_X)(γν, Δσ, 0, 0).
-    basis : ndarray, shape (4, 3)
-        e_s, e_0 and (e_1 + σ e_2)/√2.
-    catalogue : ndarray, shape (8, 4)
-        The equally likely arms: labels (+, +), (+, −), (−, +), (−, −), then both side arms twice.
+    No policy sees the signs ν and σ. `gaps` are γ and Δ, `theta` is (2/B_X)(γν, Δσ, 0, 0), `basis`
+    e_s, e_0 and (e_1 + σ e_2)/√2; `catalogue` has the eight equally likely arms: labels (+, +),
+    (+, −), (−, +), (−, −), then both side arms twice.
     """
 
     def __init__(self, world: HardInstanceWorld, seed: int) -> None:

@@ -88,14 +88,10 @@ def representation(realization: Realization) -> dict[str, list[float]]:
             found.append({**point, **errors, **bounds})
         moments.absorb(round.slate)
     lists = {name: [float(point[name]) for point in found] for name in found[0]}
-    problem = truth.problem()
-    limits = {"rank_found": ("covariance_error", problem.last_eigenvalue / 4)}
-    limits["imputation_stable"] = ("subspace_distance", problem.observe_prob / 32)
-    first = {
-        name: [arms_needed(lists["n_arms"], lists[value], limit)]
-        for name, (value, limit) in limits.items()
-    }
-    return lists | first
+    problem, arms = truth.problem(), lists["n_arms"]
+    separated = arms_needed(arms, lists["covariance_error"], problem.last_eigenvalue / 4)
+    stable = arms_needed(arms, lists["subspace_distance"], problem.observe_prob / 32)
+    return lists | {"rank_found": [separated], "imputation_stable": [stable]}
 
 
 def arms_needed(n_arms: list[float], errors: list[float], limit: float) -> float:
@@ -129,10 +125,7 @@ def _of_arms(truth: LowRankRealization, basis: FloatArray, round: Round) -> Poin
     slate, means, _, arms = round
     filled = np.linalg.norm(fill(basis, slate, _IMPUTE_RIDGE) - arms, axis=1)
     surrogate = np.abs(means - coordinates(basis, slate, _IMPUTE_RIDGE) @ (basis.T @ truth.theta))
-    return {
-        "imputation_error": float(filled.max()),
-        "surrogate_error": float(surrogate.max()),
-    }
+    return {"imputation_error": float(filled.max()), "surrogate_error": float(surrogate.max())}
 
 
 def _bounds(problem: Problem, round: int, actual: float) -> Point:
@@ -145,16 +138,12 @@ def _bounds(problem: Problem, round: int, actual: float) -> Point:
         "trivial_subspace": 1.0,
         "trivial_surrogate": 2 * problem.theta_bound * problem.arm_bound,
     }
+    known = {"arm_bound": problem.arm_bound, "observe_prob": problem.observe_prob}
     for name, size in (("bound", error), ("bound_actual", actual)):
-        known = {
-            "arm_bound": problem.arm_bound,
-            "observe_prob": problem.observe_prob,
-            "subspace_error": size,
-        }
+        known["subspace_error"] = size
         bounds[f"imputation_{name}"] = theory.imputation_error(**known)
-        bounds[f"surrogate_{name}"] = theory.misspecification(
-            theta_bound=problem.theta_bound, **known
-        )
+        paid = theory.misspecification(theta_bound=problem.theta_bound, **known)
+        bounds[f"surrogate_{name}"] = paid
     return bounds
 
 
@@ -189,12 +178,8 @@ def seen_gram_eigenvalues(basis: FloatArray, mask: BoolArray) -> FloatArray:
 class Surrogate(NamedTuple):
     """The rounds of an epoch in the coordinates of one basis.
 
-    Attributes
-    ----------
-    latent : ndarray, shape (n_rounds, n_arms, rank)
-    means : ndarray, shape (n_rounds, n_arms)
-    target : ndarray, shape (rank,)
-        ϑ* = Û'θ, which the ellipsoid should cover.
+    `latent` has shape (n_rounds, n_arms, rank), `means` (n_rounds, n_arms); `target` is ϑ* = Û'θ,
+    which the ellipsoid should cover.
     """
 
     latent: FloatArray
@@ -208,11 +193,7 @@ class Surrogate(NamedTuple):
 
 
 def coverage(
-    realization: Realization,
-    *,
-    burn_in: int = 30,
-    replicates: int = 400,
-    ridge: float = 0.01,
+    realization: Realization, *, burn_in: int = 30, replicates: int = 400, ridge: float = 0.01
 ) -> dict[str, list[float]]:
     """Return the share of epochs whose ellipsoid misses ϑ* in any round.
 

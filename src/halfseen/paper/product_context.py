@@ -30,19 +30,11 @@ KINDS = {
 class Frozen:
     """Held-out items as a classifier that was trained for one seed represents them.
 
-    Attributes
-    ----------
-    features : ndarray, shape (n_items, rank)
-        h(x) of each item.
-    weights : ndarray, shape (n_classes, rank)
-        w_k: the classifier predicts argmax_k w_k'h(x).
-    labels : ndarray of int, shape (n_items,)
-        The true class of each item.
-    train_accuracy, heldout_accuracy : float
-        On all items of each side of the split; `features` may be those of a sample.
-    lift : ndarray, shape (dim, rank), optional
-        The orthonormal basis that lifts arms in the published instance of this seed. Drawing it
-        again needs the raw data, because it comes from the generator that made the split.
+    `features` are h(x) of each item, (n_items, rank), perhaps those of a sample; `weights` w_k,
+    (n_classes, rank): the classifier predicts argmax_k w_k'h(x). `labels` are the true classes;
+    accuracies are those on all items of each side of the split. `lift`, (dim, rank), is the
+    orthonormal basis that lifts arms in the published instance of this seed: drawing it again needs
+    the raw data, because it comes from the generator that made the split.
     """
 
     features: FloatArray
@@ -113,20 +105,10 @@ _CHUNK = 2**18  # features of arms that are held at once: 2 MB
 class ProductScene:
     """Everything that a seed decides except for the masks: the same for all probabilities.
 
-    Attributes
-    ----------
-    frozen : Frozen
-    seed : int
-    items : ndarray of int, shape (horizon,)
-        The item of each round.
-    lift : ndarray, shape (dim, rank)
-        U, with orthonormal columns.
-    scale : float
-        By which all arms are multiplied, so that the largest has norm 1.
-    tail_scale : float
-        Standard deviation of the nuisance in each of its dimensions.
-    basis, variances : ndarray, shapes (dim, rank) and (rank,)
-        The lift turned to the principal axes of the signal, and its second moment along these.
+    `items` has the item of each round, `lift` is U, (dim, rank), with orthonormal columns. All arms
+    are multiplied by `scale`, so that the largest has norm 1; `tail_scale` is the standard
+    deviation of the nuisance in each of its dimensions. `basis` is the lift turned to the principal
+    axes of the signal, and `variances` its second moment along these.
     """
 
     frozen: Frozen
@@ -326,16 +308,9 @@ class ProductContextWorld(World):
 class ProductContextRealization:
     """One classifier, one lift, and all rounds of a `ProductContextWorld`.
 
-    Attributes
-    ----------
-    frozen : Frozen
-        Features of the items, class weights, labels.
-    items : ndarray of int, shape (horizon,)
-        The item of each round.
-    basis : ndarray, shape (dim, rank)
-        The principal axes of the signal, which no policy sees; largest first.
-    latent_variances : ndarray, shape (rank,)
-        The signal's second moment along each of them.
+    `frozen` are features, class weights and labels, `items` the item of each round. No policy sees
+    `basis`, (dim, rank), the principal axes of the signal, largest first, and `latent_variances`,
+    its second moment along each of them.
     """
 
     def __init__(self, world: ProductContextWorld, seed: int) -> None:

@@ -33,18 +33,10 @@ _TOLERANCE = 1e-8
 _MOST_SAMPLES = 10**6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ellipsoid:
-    """All θ with ‖W(θ − c)‖ ≤ radius.
+class Ellipsoid(NamedTuple):
+    """All θ with ‖W(θ − c)‖ ≤ radius: c, W, the inverse of W, and the radius.
 
-    Attributes
-    ----------
-    centre : ndarray, shape (rank,)
-        c.
-    whitener, root : ndarray, shape (rank, rank)
-        W and its inverse; both are kept because computing one from the other loses digits.
-    radius : float
-        With 0 the set is the centre alone.
+    Both W and its inverse are kept because computing one from the other loses digits.
     """
 
     centre: FloatArray
@@ -54,8 +46,7 @@ class Ellipsoid:
 
     def contains(self, points: FloatArray) -> BoolArray:
         """Return which points, shape (n, rank), lie inside, up to rounding."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            distance = np.linalg.norm((points - self.centre) @ self.whitener.T, axis=1)
+        distance = np.linalg.norm((points - self.centre) @ self.whitener.T, axis=1)
         inside: BoolArray = distance <= self.radius + _TOLERANCE * (1.0 + self.radius)
         return inside
 
@@ -77,49 +68,22 @@ def _unit_rows(rows: FloatArray) -> FloatArray:
     return units
 
 
-def _parts_over(points: FloatArray, candidates: FloatArray) -> FloatArray:
-    """Return each point's best value over all candidates, their mean value, and the difference."""
-    # Row by row, not by BLAS: equal arms get exactly equal scores.
-    values = np.einsum("ia,ac->ic", points, np.ascontiguousarray(candidates.T))
-    parts = np.empty((3, len(points)))
-    parts[1] = values.sum(axis=1) / len(candidates)
-    parts[2] = np.maximum(values.max(axis=1) - parts[1], 0.0)
-    parts[0] = parts[1] + parts[2]
-    return parts
+Sets = tuple[Ellipsoid, Ellipsoid]
+"""Two confidence sets for the parameter's coordinates in a subspace: from the regression on
+projected samples, and the projection of the ellipsoid of the regression in all features."""
 
 
-class Sets(NamedTuple):
-    """Two confidence sets for the parameter's coordinates in a subspace.
-
-    Attributes
-    ----------
-    projected : Ellipsoid
-        From the regression on projected samples.
-    mapped : Ellipsoid
-        The projection of the ellipsoid of the regression in all features.
-    """
-
-    projected: Ellipsoid
-    mapped: Ellipsoid
-
-
+@dataclass(slots=True, eq=False)
 class Projection:
     """A regression in all features, projected on a subspace and updated sample by sample.
 
-    Parameters
-    ----------
-    basis : ndarray, shape (dim, rank)
-        The rank may be 0.
-    inside : Ridge
-        The regression on projected samples.
-    shadow : ndarray, shape (dim, rank)
-        R'⁻¹U, with the root R of the regression in all features.
+    `basis` is U, (dim, rank), of a rank that may be 0; `inside` the regression on projected
+    samples; `shadow` is R'⁻¹U with the root R of the regression in all features.
     """
 
-    __slots__ = ("basis", "inside", "shadow")
-
-    def __init__(self, basis: FloatArray, inside: Ridge, shadow: FloatArray) -> None:
-        self.basis, self.inside, self.shadow = basis, inside, shadow
+    basis: FloatArray
+    inside: Ridge
+    shadow: FloatArray
 
     @classmethod
     def of(cls, model: Ridge, basis: FloatArray) -> "Projection":
@@ -168,19 +132,11 @@ class Projection:
             return None
         with np.errstate(all="ignore"):
             root, whitener = dtrtri(precision)[0], dtrtri(spread)[0].T
-            projected = Ellipsoid(
-                root @ inside.white,
-                precision,
-                root,
-                confidence.total(inside.log_det, inside.n_samples),
-            )
-            mapped = Ellipsoid(
-                spread.T @ spread_white,
-                whitener,
-                spread.T,
-                confidence.total(model.log_det, model.n_samples),
-            )
-        return Sets(projected, mapped)
+            radius = confidence.total(inside.log_det, inside.n_samples)
+            projected = Ellipsoid(root @ inside.white, precision, root, radius)
+            radius = confidence.total(model.log_det, model.n_samples)
+            mapped = Ellipsoid(spread.T @ spread_white, whitener, spread.T, radius)
+        return projected, mapped
 
 
 def _triangular(rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -199,24 +155,25 @@ def sampled_parts(
     Candidates are both centres, the maximiser of each point in each set, and `n_samples` random
     points, half of them uniform in each set.
 
-    Returns
-    -------
-    parts : ndarray, shape (3, n), or None
-        Score, estimate and width; the estimate is the mean over the candidates. None if no
-        candidate lies in both sets.
+    The parts, (3, n), are score, estimate and width; the estimate is the mean over the candidates.
+    None if no candidate lies in both sets.
     """
     rank, half = points.shape[1], n_samples // 2
     directions = random.standard_normal((n_samples, rank))
     reaches = random.random(n_samples) ** (1.0 / rank)  # uniform in a ball
     units = _unit_rows(directions) * reaches[:, None]
     with np.errstate(all="ignore"):  # what overflows lies in no set
-        projected = sets.projected.candidates(points, units[:half])
-        candidates = np.concatenate([projected, sets.mapped.candidates(points, units[half:])])
+        halves = zip(sets, (units[:half], units[half:]), strict=True)
+        candidates = np.concatenate([one.candidates(points, each) for one, each in halves])
         for one in sets:
             candidates = candidates[one.contains(candidates)]
     if not len(candidates):
         return None
-    parts = _parts_over(points, candidates)
+    # Row by row, not by BLAS: equal arms get exactly equal scores.
+    values = np.einsum("ia,ac->ic", points, np.ascontiguousarray(candidates.T))
+    middle = values.sum(axis=1) / len(candidates)
+    width = np.maximum(values.max(axis=1) - middle, 0.0)
+    parts = np.array([middle + width, middle, width])
     return parts if np.isfinite(parts).all() else None
 
 
@@ -267,7 +224,7 @@ class Pslb(Optimism, Policy):
 
     rank: Any = rank_param(
         doc="""Dimension of the subspace, or a rule that chooses it from the spectrum of the
-    zero-filled arms. In rounds with rank 0 OFUL plays in all features.""",
+    zero-filled arms. In rounds with rank 0 OFUL plays in all features."""
     )
     burn_in: int = integer(
         default=30,

@@ -3,11 +3,11 @@
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from halfseen.simulation.results import Mean, Results, Row, mean_of
+from halfseen.simulation.results import Mean, Point, Results, mean_of
 
 TOLERANCE = 1e-6
 """Largest deviation of a regret in which nothing is random but the instance."""
@@ -17,6 +17,17 @@ STANDARD_ERRORS = 3.0
 
 FEWEST_SEEDS = 10
 """With fewer seeds, such a mean is shown but not judged."""
+
+
+def shipped_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a published table; none where there is no such table."""
+    resource = files("halfseen.paper") / "data" / "published" / f"{name}.csv"
+    if not resource.is_file():
+        return []
+    return list(csv.DictReader(io.StringIO(resource.read_text(encoding="utf-8"))))
+
+
+# Regrets per seed
 
 
 class Key(NamedTuple):
@@ -51,6 +62,20 @@ class Group(NamedTuple):
     ours: Mean
     deviation: float
 
+    @classmethod
+    def of(
+        cls, place: tuple[str, float, str, bool], pairs: Sequence[tuple[float, float]]
+    ) -> "Group":
+        """Return the group of some pairs of ours and theirs."""
+        differences = [ours - theirs for ours, theirs in pairs]
+        mean, error = mean_of(differences)
+        # Written so that NaN is the largest.
+        deviation = max((abs(each) for each in differences), key=lambda each: (each != each, each))
+        if not place[3]:
+            deviation = 0.0 if not mean else mean / error if error else math.nan
+        ours, theirs = (mean_of(each) for each in zip(*pairs, strict=True))
+        return cls(*place, len(pairs), theirs, ours, deviation)
+
     @property
     def telling(self) -> bool:
         """Whether there are enough seeds for a standard error to mean something."""
@@ -64,28 +89,16 @@ class Group(NamedTuple):
 
 
 class SeedComparison(NamedTuple):
-    """The outcome.
+    """The outcome; `missing` are published cells that were to be run and have no regret of ours."""
 
-    `deviations` are |ours − published| of every exact cell; `missing` are the published cells for
-    which there is no result of ours.
-    """
-
-    deviations: dict[Key, float]
     groups: list[Group]
     missing: list[Key]
-
-    @property
-    def differing(self) -> list[Key]:
-        """Exact cells that deviate by more than the tolerance."""
-        # Written so that NaN counts as differing.
-        return [key for key, size in self.deviations.items() if not size <= TOLERANCE]
 
     @property
     def agrees(self) -> bool:
         """Whether something was compared and everything agrees."""
         compared = any(group.telling for group in self.groups)
-        within = all(group.agrees for group in self.groups) and not self.differing
-        return compared and within and not self.missing
+        return compared and all(group.agrees for group in self.groups) and not self.missing
 
 
 def published(study: str) -> dict[Key, PublishedCell]:
@@ -102,40 +115,20 @@ def published(study: str) -> dict[Key, PublishedCell]:
     }
 
 
-def shipped_rows(name: str) -> list[dict[str, str]]:
-    """Return the rows of a published table; none where there is no such table."""
-    resource = files("halfseen.paper") / "data" / "published" / f"{name}.csv"
-    if not resource.is_file():
-        return []
-    return list(csv.DictReader(io.StringIO(resource.read_text(encoding="utf-8"))))
-
-
-def compare_cells(per_seed: Iterable[Row], cells: Mapping[Key, PublishedCell]) -> SeedComparison:
-    """Compare rows of `per_seed.csv` with the published cells of the same cells."""
-    ours = {
-        Key(row["setting"], row["p"], row["method"], row["seed"]): row["final_regret"]
-        for row in per_seed
-        if row["status"] == "ok"
-    }
+def compare_seeds(
+    results: Results, cells: Mapping[Key, PublishedCell] | None = None
+) -> SeedComparison:
+    """Compare a run of a study with what is published for its cells."""
+    ours = {tuple(row[name] for name in Key._fields): row for row in results.per_seed}
     pairs: dict[tuple[str, float, str, bool], list[tuple[float, float]]] = {}
-    deviations: dict[Key, float] = {}
-    for key, (theirs, exact) in cells.items():
-        if key in ours:
-            pairs.setdefault((*key[:3], exact), []).append((ours[key], theirs))
-            if exact:
-                deviations[key] = abs(ours[key] - theirs)
-    groups = [_group(key, found) for key, found in pairs.items()]
-    return SeedComparison(deviations, groups, [key for key in cells if key not in ours])
-
-
-def _group(key: tuple[str, float, str, bool], pairs: list[tuple[float, float]]) -> Group:
-    differences = [ours - theirs for ours, theirs in pairs]
-    mean, error = mean_of(differences)
-    deviation = max(abs(each) for each in differences)
-    if not key[3]:
-        deviation = 0.0 if not mean else mean / error if error else math.nan
-    ours, theirs = (mean_of(each) for each in zip(*pairs, strict=True))
-    return Group(*key, len(pairs), theirs, ours, deviation)
+    missing = []
+    for key, (theirs, exact) in (published(results.name) if cells is None else cells).items():
+        if key in ours and ours[key]["status"] == "ok":
+            found = pairs.setdefault((*key[:3], exact), [])
+            found.append((ours[key]["final_regret"], theirs))
+        elif key in ours:
+            missing.append(key)
+    return SeedComparison([Group.of(place, found) for place, found in pairs.items()], missing)
 
 
 # Means over seeds
@@ -150,7 +143,6 @@ and their errors are the published ones, up to rounding."""
 RANK_TOLERANCE = 0.5
 """Means of ranks that are so near to each other agree, whatever their standard error."""
 
-_SETTING = "default"
 # Those that choose a rank while they play; other ranks are given or tuned.
 _ADAPTIVE = ("ra-tofu-fh", "zf-pslb-adaptive")
 
@@ -172,21 +164,16 @@ class Summary(NamedTuple):
     mean_rank: float | None
     irreducible: float
 
-    @property
-    def excess(self) -> float:
-        """Mean regret above the irreducible one."""
-        return self.mean_regret - self.irreducible
-
 
 class Level(NamedTuple):
-    """Our mean and the published one."""
+    """Our mean and the published one; `tolerance` is how far apart the two may be."""
 
     p: float
     method: str
     published: float
     ours: float
     standard_error: float  # of ours, over its seeds
-    tolerance: float  # how far apart the two may be
+    tolerance: float
 
     @property
     def agrees(self) -> bool:
@@ -202,14 +189,10 @@ class SummaryComparison(NamedTuple):
     missing: list[Summary]
 
     @property
-    def differing(self) -> list[Level]:
-        """All comparisons that do not agree."""
-        return [each for each in (*self.excesses, *self.ranks) if not each.agrees]
-
-    @property
     def agrees(self) -> bool:
         """Whether something was compared and everything agrees."""
-        return bool(self.excesses) and not self.differing and not self.missing
+        all_agree = all(each.agrees for each in (*self.excesses, *self.ranks))
+        return bool(self.excesses) and all_agree and not self.missing
 
 
 def published_summary(study: str) -> list[Summary]:
@@ -231,17 +214,8 @@ def published_summary(study: str) -> list[Summary]:
     ]
 
 
-class _Ours(NamedTuple):
-    """Our results for a published mean, one per seed."""
-
-    excesses: list[float]
-    ranks: list[float]
-
-
-def compare_summary(
-    per_seed: Iterable[Row], diagnostics: Iterable[Row], figures: Sequence[Summary]
-) -> SummaryComparison:
-    """Compare rows of `per_seed.csv` and `diagnostics.csv` with published means over their seeds.
+def compare_means(results: Results) -> SummaryComparison:
+    """Compare a run of a study with published means over their seeds.
 
     Published results per seed are not known, so differences between theirs and ours cannot be
     paired: a difference of two means is taken to have √2 times the standard error of ours.
@@ -249,76 +223,43 @@ def compare_summary(
     Where a method also ran with its published threshold, ranks are compared there: two thresholds
     that are equally good on the validation seeds may choose quite different ranks.
     """
-    results = {
-        (row["p"], row["method"], row["seed"]): row
-        for row in per_seed
-        if row["status"] == "ok" and row["setting"] == _SETTING
-    }
-    irreducible = {
-        (row["p"], row["method"], row["seed"]): row["value"]
-        for row in diagnostics
-        if row["name"] == "irreducible" and row["setting"] == _SETTING
-    }
-
-    def results_of(figure: Summary, method: str) -> _Ours | None:
-        keys = [(figure.p, method, seed) for seed in range(figure.n)]
-        if not all(key in results and key in irreducible for key in keys):
-            return None
-        excesses = [results[key]["final_regret"] - irreducible[key] for key in keys]
-        ranks = [rank for key in keys if _is_number(rank := results[key]["final_rank"])]
-        return _Ours(excesses, ranks)
-
-    every = {figure: results_of(figure, figure.method) for figure in figures}
-    found = {figure: ours for figure, ours in every.items() if ours is not None}
-    ranks = []
-    for figure in found:
+    asked = {(row["p"], row["method"]) for row in results.per_seed}
+    found = SummaryComparison([], [], [])
+    for figure in published_summary(results.name):
+        if (figure.p, figure.method) not in asked:
+            continue
+        point, seeds = Point("default", figure.p), range(figure.n)
+        ours, irreducible = results.regrets(point, figure.method), results.irreducible(point)
+        if not all(seed in ours and seed in irreducible for seed in seeds):
+            found.missing.append(figure)
+            continue
+        excesses = [ours[seed] - irreducible[seed] for seed in seeds]
+        found.excesses.append(_excess(figure, excesses))
         if figure.method in _ADAPTIVE:
-            form = figure._replace(method=f"{figure.method}{PUBLISHED_FORM}")
-            published = results_of(form, form.method)
-            ranks.append(_rank(form, published) if published else _rank(figure, found[figure]))
-    return SummaryComparison(
-        excesses=[_excess(figure, ours) for figure, ours in found.items()],
-        ranks=ranks,
-        missing=[figure for figure in figures if figure not in found],
-    )
+            form = f"{figure.method}{PUBLISHED_FORM}"
+            key = form if set(results.regrets(point, form)) >= {*seeds} else figure.method
+            chosen = results.final_ranks(point, key)
+            ranks = [chosen[seed] for seed in seeds if seed in chosen]
+            found.ranks.append(_rank(figure._replace(method=key), ranks))
+    return found
 
 
-def _excess(figure: Summary, ours: _Ours) -> Level:
-    mean, error = _mean_or_nan(ours.excesses)
+def _excess(figure: Summary, excesses: list[float]) -> Level:
+    mean, error = _mean_or_nan(excesses)
     by_chance = STANDARD_ERRORS * math.sqrt(2.0) * max(error, LEAST_ERROR)
     tolerance = min(by_chance, LEVEL_TOLERANCE * figure.mean_regret)
-    return Level(figure.p, figure.method, figure.excess, mean, error, tolerance)
+    published = figure.mean_regret - figure.irreducible
+    return Level(figure.p, figure.method, published, mean, error, tolerance)
 
 
-def _rank(figure: Summary, ours: _Ours) -> Level:
-    mean, error = _mean_or_nan(ours.ranks)
+def _rank(figure: Summary, ranks: list[float]) -> Level:
+    mean, error = _mean_or_nan(ranks)
     tolerance = max(RANK_TOLERANCE, STANDARD_ERRORS * math.sqrt(2.0) * error)
-    theirs = math.nan if figure.mean_rank is None else figure.mean_rank
-    return Level(figure.p, figure.method, theirs, mean, error, tolerance)
+    published = math.nan if figure.mean_rank is None else figure.mean_rank
+    return Level(figure.p, figure.method, published, mean, error, tolerance)
 
 
 def _mean_or_nan(values: list[float]) -> tuple[float, float]:
     """Return mean and standard error, NaN where there is none, so that nothing agrees with it."""
     mean, error = mean_of(values)
     return math.nan if mean is None else mean, math.nan if error is None else error
-
-
-def _is_number(value: float | None) -> bool:
-    return value is not None and not math.isnan(value)
-
-
-# Both for a run
-
-
-def compare_seeds(results: Results) -> SeedComparison:
-    """Compare a run of a study with what is published for its cells."""
-    asked = {(row["setting"], row["p"], row["method"], row["seed"]) for row in results.per_seed}
-    cells = {key: cell for key, cell in published(results.name).items() if tuple(key) in asked}
-    return compare_cells(results.per_seed, cells)
-
-
-def compare_means(results: Results) -> SummaryComparison:
-    """Compare a run of a study with what is published as means over seeds."""
-    asked = {(row["p"], row["method"]) for row in results.per_seed}
-    means = [mean for mean in published_summary(results.name) if (mean.p, mean.method) in asked]
-    return compare_summary(results.per_seed, results.diagnostics, means)

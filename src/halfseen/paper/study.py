@@ -8,17 +8,16 @@ from types import ModuleType
 from typing import Any
 
 from halfseen import checks
-from halfseen.errors import StudyError
+from halfseen.errors import HalfseenError, StudyError
 from halfseen.paper.claims import Claims, judged
 from halfseen.paper.published import compare_means, compare_seeds
-from halfseen.policies.registry import all_policies
 from halfseen.report.figures import Figure, Keys, regret_over_p, regret_over_rounds
 from halfseen.report.look import in_paper, label_of
 from halfseen.report.numbers import Comparison
 from halfseen.report.report import Report
 from halfseen.simulation import simulate
 from halfseen.simulation.cells import Cell, CellKey
-from halfseen.simulation.methods import MEASURE, METHODS, Method, method_from
+from halfseen.simulation.methods import MEASURE, Method, method_from
 from halfseen.simulation.results import Results, setting_from
 from halfseen.simulation.results import Setting as BuiltSetting
 from halfseen.simulation.store import Store
@@ -34,22 +33,15 @@ Place = tuple[str, float | None, str]
 class Tuning:
     """What is tuned before anything is reported, for each probability anew.
 
-    Attributes
-    ----------
-    seeds : sequence of int
-        For validation.
-    searches : mapping
-        Which values are tried, by method.
-    shared : mapping
-        From a method to the one whose chosen settings it takes.
-    given : mapping
-        Settings that were chosen elsewhere, by method and probability.
+    `seeds` are for validation; `searches` are the values that are tried, by method; `shared` leads
+    from a method to the one whose chosen settings it takes; `given` are settings that were chosen
+    elsewhere, by method and probability.
     """
 
     seeds: Sequence[int]
     searches: Mapping[str, Grid]
     shared: Mapping[str, str] = field(default_factory=dict)
-    given: Mapping[str, Mapping[float, Candidate]] = field(default_factory=dict)
+    given: Mapping[str, Mapping[float | None, Candidate]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,20 +61,10 @@ class Small:
 class Setting:
     """One world, swept over observation probabilities, and the methods in it.
 
-    Attributes
-    ----------
-    world : mapping
-        The plain form of a world: its kind and its settings.
-    methods : mapping
-        By key: a `Method`, or what differs from the standard method of this key; "method" names
-        another standard method, "policy" a class.
-    observe_probs : sequence of float
-        Replace the world's own; empty where the world keeps what it has.
-    seeds : sequence of int, optional
-        Where they are not the study's.
-    tuning : Tuning, optional
-    reported : sequence of str, optional
-        The methods that are reported, by default all; others may be tuned for them.
+    `world` is in plain form: its kind and its settings. `methods` are by key: a `Method`, or what
+    differs from the standard method of this key ("method" names another one, "policy" a class).
+    Without `observe_probs` the world keeps its own. `seeds` are given where they are not the
+    study's. `reported` are by default all methods; others may be tuned for them.
     """
 
     world: Plain
@@ -99,12 +81,11 @@ class Setting:
 
     def method(self, key: str) -> Method:
         """Return a method."""
-        found = self.methods[key]
-        return found if isinstance(found, Method) else method_from(key, found)
+        return method_from(key, self.methods[key])
 
     def built(self) -> BuiltSetting:
         """Return its worlds by probability, and its reported methods."""
-        methods = {key: self.method(key).to_dict() for key in self.keys}
+        methods = {key: self.method(key) for key in self.keys}
         return setting_from(self.world, self.observe_probs, methods)
 
     def source(self, key: str) -> str | None:
@@ -118,11 +99,6 @@ class Setting:
         sources = {self.source(key) for key in self.keys}
         return [key for key in self.methods if key in sources]
 
-    def given(self, key: str, p: float | None) -> Candidate:
-        """Return the settings of a method at a probability that were chosen elsewhere."""
-        found = {} if self.tuning is None else self.tuning.given.get(key, {})
-        return {} if p is None else found.get(p, {})
-
     def smaller(self, small: Small) -> "Setting":
         """Return the small form."""
         tuning = self.tuning and replace(self.tuning, seeds=self.tuning.seeds[:1])
@@ -135,18 +111,9 @@ class Setting:
 class Study:
     """Methods compared on the same realizations.
 
-    Attributes
-    ----------
-    name, title : str
-    seeds : sequence of int
-    settings : mapping
-        By name.
-    small : Small
-    notes : sequence of str
-        What a reader of the report should know, such as where published code and text differ.
-    figures, claims, comparisons : functions of Results
-        What the report draws, which statements it checks, which methods it compares.
-    scale : "paper" or "smoke"
+    `notes` are what a reader of the report should know, such as where published code and text
+    differ. `figures`, `claims` and `comparisons` are functions of the results: what the report
+    draws, which statements it checks, which methods it compares. `scale` is "paper" or "smoke".
     """
 
     name: str
@@ -163,17 +130,11 @@ class Study:
     @classmethod
     def of(cls, name: str, module: ModuleType) -> "Study":
         """Return the study that a module describes."""
-        return cls(
-            name=name,
-            title=module.TITLE,
-            seeds=module.SEEDS,
-            settings=module.SETTINGS,
-            small=module.SMALL,
-            notes=module.NOTES,
-            figures=module.figures,
-            claims=module.claims,
-            comparisons=getattr(module, "comparisons", cls.comparisons),
-        )
+        names = ("title", "seeds", "settings", "small", "notes")
+        data = {each: getattr(module, each.upper()) for each in names}
+        draws = {each: getattr(module, each) for each in ("figures", "claims")}
+        draws["comparisons"] = getattr(module, "comparisons", cls.comparisons)
+        return cls(name=name, **data, **draws)
 
     @property
     def methods(self) -> list[str]:
@@ -208,8 +169,9 @@ class Study:
         for name, setting in self.settings.items():
             for p, world in setting.built().worlds.items():
                 for key in setting.keys:
-                    tuned = found.get((name, p, setting.source(key) or key))
-                    method = applied(setting.method(key), tuned or setting.given(key, p))
+                    given = setting.tuning.given.get(key, {}) if setting.tuning else {}
+                    tuned = found.get((name, p, setting.source(key) or key)) or given.get(p, {})
+                    method = applied(setting.method(key), tuned)
                     cells += [
                         Cell(key=CellKey(self.name, name, p, key, s), world=world, method=method)
                         for s in setting.seeds or self.seeds
@@ -277,35 +239,21 @@ class Study:
 
     def _with_methods(self, given: Iterable[str] | Mapping[str, Any]) -> "Study":
         given = given if isinstance(given, Mapping) else dict.fromkeys(given)
-        known, own = self.methods, {}
+        known = self.methods
         for key, value in given.items():
-            if value is not None:
-                if key in known:
-                    raise StudyError(f"{key!r} is a method of {self.name}: choose another name")
-                own.update(simulate.methods_from({key: value}))
-            elif key not in known:
-                own[key] = self._other_method(key)
-        settings = {}
-        for name, setting in self.settings.items():
-            methods = {**setting.methods, **own}
-            keys = [key for key in given if key in own or key in setting.keys]
-            if keys:
-                settings[name] = replace(setting, methods=methods, reported=keys)
+            if value is not None and key in known:
+                raise StudyError(f"{key!r} is a method of {self.name}: choose another name")
+        others = {key: value for key, value in given.items() if key not in known}
+        try:
+            own = simulate.methods_from(others) if others else {}
+        except HalfseenError as error:
+            raise StudyError(f"{error}; the methods of {self.name} are {known}") from None
+        settings = {
+            name: replace(setting, methods={**setting.methods, **own}, reported=keys)
+            for name, setting in self.settings.items()
+            if (keys := [key for key in given if key in own or key in setting.keys])
+        }
         return replace(self, settings=settings)
-
-    def _other_method(self, key: str) -> Method:
-        """Return a standard method, or a registered policy, that the study does not have."""
-        if key in METHODS:
-            return METHODS[key]
-        word = key.replace("-", "").lower()
-        for name in all_policies():
-            if name.lower() == word:
-                return Method(policy=name)
-        near = checks.did_you_mean(key, [*self.methods, *METHODS, *all_policies()])
-        raise StudyError(
-            f"methods must be among those of {self.name}, {self.methods}, standard ones, or a "
-            f"policy that --import registers, got {key!r}{near}"
-        )
 
     def _with_probs(self, probs: Sequence[float]) -> "Study":
         known = self.observe_probs
@@ -325,13 +273,13 @@ class Study:
     def _check_seeds(self) -> None:
         """Raise StudyError if a validation seed is also reported on."""
         for setting in self.settings.values():
-            both = set(setting.tuning.seeds if setting.tuned() and setting.tuning else ()) & set(
-                setting.seeds or self.seeds
-            )
+            if setting.tuning is None or not setting.tuned():
+                continue
+            both = sorted({*setting.tuning.seeds} & {*(setting.seeds or self.seeds)})
             if both:
                 raise StudyError(
-                    f"seeds must have none on which settings are chosen, got {sorted(both)}: a "
-                    "method looks too good on the seeds that it was tuned on"
+                    f"seeds must have none on which settings are chosen, got {both}: a method "
+                    "looks too good on the seeds that it was tuned on"
                 )
 
     def to_dict(self) -> dict[str, Any]:
@@ -353,24 +301,25 @@ class Study:
 
     def report(self, results: Results) -> Report:
         """Return the report on a run of the study, or of a part of it."""
-        scale = str(results.manifest.get("scale", "paper"))
+        scale = results.manifest.get("scale", "paper")
+        full = scale == "paper"
         means = compare_means(results)
-        keys = {
-            key: None
+        played = [
+            key
             for setting in results.settings.values()
             for key, method in setting.methods.items()
             if method.policy != MEASURE
-        }
+        ]
         return Report(
             results=results,
             specs=list(self.figures(results)),
             verdicts=judged(self.claims(results), scale),
             comparisons=list(self.comparisons(results)),
             notes=self.notes,
-            published=compare_seeds(results).groups if scale == "paper" else (),
-            published_means=means if scale == "paper" and means.excesses else None,
+            published=compare_seeds(results).groups if full else (),
+            published_means=means if full and means.excesses else None,
             reproduces_paper=True,
-            not_from_paper=[label_of(key) for key in keys if not in_paper(key)],
+            not_from_paper=[label_of(key) for key in dict.fromkeys(played) if not in_paper(key)],
         )
 
 
@@ -410,16 +359,12 @@ def all_methods(results: Results, label: str, caption: str, methods: Keys, p: fl
 
 
 def run_study(
-    study: Study,
-    store: Store | None = None,
-    *,
-    write: bool = True,
-    **how: Any,
+    study: Study, store: Store | None = None, *, write: bool = True, **how: Any
 ) -> Results:
     """Run what a store does not have of a study, and return (and write) its results.
 
-    `how` are `jobs`, `again` and `progress`; these and `write` are as in
-    `halfseen.simulation.simulate.run`. What was chosen joins the manifest and `calibration.csv`.
+    `how` are `jobs` and `progress`; these and `write` are as in `simulate.run`. What was chosen
+    joins the manifest and `calibration.csv`.
 
     Raises
     ------
@@ -432,8 +377,8 @@ def run_study(
     chosen = {task.place[1:4]: each.chosen for task, each in zip(tasks, found, strict=True)}
     if tasks:
         rows = [
-            dict(zip(("setting", "p", "method"), place, strict=True)) | {"settings": settings}
-            for place, settings in chosen.items()
+            {"setting": setting, "p": p, "method": key, "settings": settings}
+            for (setting, p, key), settings in chosen.items()
         ]
         manifest["tuned"] = {"chosen": rows, "seconds": round(time.perf_counter() - started, 1)}
     cells = study.cells(chosen)

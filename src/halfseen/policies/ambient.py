@@ -77,9 +77,8 @@ class RidgePolicy(Policy):
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression."""
-        model = self._model.fork()
-        model.update(note.arm, reward)
-        self._model = model
+        self._model = self._model.fork()
+        self._model.update(note.arm, reward)
 
     def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Widen the regression; zero and hidden are the same here, so levels do not matter."""

@@ -13,7 +13,7 @@ from halfseen import checks
 from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.lazy import from_extra
 from halfseen.linear.drawing import drawn
-from halfseen.linear.history import Played, next_start
+from halfseen.linear.history import Columns, Played, next_start
 from halfseen.params import choice, real
 from halfseen.policies.per_arm import ItemPolicy
 from halfseen.policies.registry import register_policy
@@ -25,6 +25,7 @@ ESTIMATORS = ("boosted-trees", "forest")
 
 _GROWTH = 2.0  # between the rounds of two fits
 _FEWEST = 2  # rewards to which an estimator is fitted
+_MOST_ROWS = 10_000  # latest rewards that are kept for sure
 _LARGEST = 1e30  # a forest computes with numbers of 32 bits
 
 
@@ -53,12 +54,12 @@ def predicted(model: Any, rows: FloatArray) -> FloatArray:
 
 @register_policy
 class EpsilonGreedy(ItemPolicy):
-    """Trees fitted to all rewards so far; a small share of the rounds is played at random.
+    """Trees fitted to the latest rewards; a small share of the rounds is played at random.
 
     Each item with an id has its own estimator, on arm and context; all other arms share one.
     Estimators are fitted again each time the rounds have doubled. Until it is fitted, and for new
-    items, an estimate is the mean of all rewards. Ties are broken at random. All rewards are kept,
-    so memory grows: it is a baseline for simulations, and not linear.
+    items, an estimate is the mean of all rewards. Ties are broken at random. Of 20,000 rewards the
+    latest 10,000 are kept, and estimators are fitted to them.
 
     Notes
     -----
@@ -162,6 +163,12 @@ class EpsilonGreedy(ItemPolicy):
         row[1 + self.dim : 1 + self.dim + len(context)] = context
         played.append(note.round, row, reward)
         self._played = played
+        if len(played) == 2 * _MOST_ROWS:
+            arms, rewards, rounds = played.columns
+            latest = slice(_MOST_ROWS, None)
+            self._played = self._none_played(self.context_dim)
+            self._played.columns = Columns(arms[latest], rewards[latest], rounds[latest])
+            self._fit(_MOST_ROWS)
 
     def _grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let contexts have more features; the estimators are fitted to them at once."""

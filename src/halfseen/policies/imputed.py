@@ -7,7 +7,7 @@ import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from halfseen.errors import UnknownDecisionError
 from halfseen.lazy import from_extra
 from halfseen.linear.history import LARGEST_GROWTH, Played, Reservoir, next_start
 from halfseen.linear.ridge import LARGEST_SCALE
+from halfseen.log import logger
 from halfseen.params import choice, flag, integer, real
 from halfseen.policies.ambient import (
     AmbientOful,
@@ -92,13 +93,9 @@ class ViewedPolicy(Policy):
         """Return options (n_arms, dim) as the inner policy sees them now."""
         return self._view(Slate.of(options, self.dim))
 
-    def decide(self, slate: Slate) -> Choice:
-        """Let the inner policy choose from its view."""
-        return self._pass_on(slate)
-
     def _exploit(self, slate: Slate) -> Choice:
         """Let the inner policy choose from its view without exploring."""
-        return self._pass_on(slate, explore=False)
+        return self.decide(slate, explore=False)
 
     def _appraise(self, slate: Slate) -> FloatArray:
         """Let the inner policy score its view."""
@@ -107,8 +104,8 @@ class ViewedPolicy(Policy):
     def _shown_to_inner(self, slate: Slate) -> Slate:
         return Slate.of(np.clip(self._view(slate), -LARGEST, LARGEST), self._inner.dim)
 
-    def _pass_on(self, slate: Slate, *, explore: bool = True) -> Choice:
-        """Let the inner policy choose from the view."""
+    def decide(self, slate: Slate, *, explore: bool = True) -> Choice:
+        """Let the inner policy choose from its view."""
         shown = self._shown_to_inner(slate)
         self._inner = self._inner._fork()
         self._inner._key = self._key
@@ -183,7 +180,7 @@ class Filler:
         elif imputer == "iterative":
             unfitted = _iterative_imputer(seed)
             if self._known.any():
-                with _quiet(), suppress(*_FAILURES):
+                with _quiet():
                     self._imputer = unfitted.fit(rows)
 
     def fill(self, table: FloatArray) -> FloatArray:
@@ -198,7 +195,7 @@ class Filler:
         which = [places.setdefault(table[row].tobytes(), len(places)) for row in rows]
         firsts = rows[np.unique(which, return_index=True)[1]]
         guesses = np.zeros((len(firsts), table.shape[1]))
-        with _quiet(), suppress(*_FAILURES):
+        with _quiet():
             guesses = np.asarray(self._imputer.transform(table[firsts]), dtype=np.float64)
         guesses = _cut_off(guesses)
         guessed = hidden[rows] & self._known
@@ -212,13 +209,16 @@ def _cut_off(guesses: FloatArray) -> FloatArray:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence warnings about convergence and about overflows, which are clipped later."""
+    """Log a failure, and silence warnings about convergence and overflows, which are clipped."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
-        yield
+        try:
+            yield
+        except _FAILURES as error:
+            logger.warning("the iterative imputer failed, hidden entries become 0: %s", error)
 
 
 @register_policy
@@ -297,9 +297,8 @@ class Imputed(Exploring, ViewedPolicy):
 
     def _observe(self, slate: Slate) -> None:
         """Add the slate to the sample."""
-        reservoir = self._reservoir.fork()
-        reservoir.add(slate._table)
-        self._reservoir = reservoir
+        self._reservoir = self._reservoir.fork()
+        self._reservoir.add(slate._table)
 
 
 _CONSTANT = 1e-12  # a column whose deviation is a smaller share of its size is constant
@@ -378,9 +377,8 @@ class Standardized(Imputed):
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and pass it on with its arm as it is standardised now."""
-        played = self._played.fork()
-        played.append(note.round, note.arm, reward)
-        self._played = played
+        self._played = self._played.fork()
+        self._played.append(note.round, note.arm, reward)
         if note.inner is not None and note.round < self._fit_round:
             note = note._replace(inner=note.inner._replace(arm=self._columns(note.arm[None])[0]))
         super().update(note, reward)

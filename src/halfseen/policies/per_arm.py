@@ -222,9 +222,8 @@ class PerArmRidge(ItemPolicy):
         """Add the context to those from which means and deviations are computed."""
         context = slate._context
         if context is not None and (context == context).any():
-            contexts = self._contexts.fork()
-            contexts.add(context[None])
-            self._contexts = contexts
+            self._contexts = self._contexts.fork()
+            self._contexts.add(context[None])
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the regression of its item."""

@@ -108,6 +108,47 @@ def _known(means: Mapping[Any, Mean]) -> dict[Any, Mean]:
     return {at: mean for at, mean in means.items() if mean.mean is not None}
 
 
+def _curves(
+    keys: Sequence[str], means: Callable[[str], Mapping[Any, Mean]], look: Any = look_of
+) -> dict[str, Curve]:
+    """Return the curves of those keys for which there are means."""
+    known = {key: _known(means(key)) for key in keys}
+    return {key: Curve.of(look(key), each) for key, each in known.items() if each}
+
+
+def _panel(
+    curves: Sequence[Curve],
+    keys: Sequence[str],
+    labels: Mapping[str, str],
+    *,
+    bands: bool = False,
+    log: str = "",
+    ticks: bool = False,
+    bottom: bool = False,
+    more: "Callable[[Axes], object] | None" = None,
+) -> Panel | None:
+    """Return a panel of curves with labels and title, or None where there are no curves.
+
+    `log` has the letters of logarithmic axes; `ticks` are at the values of x; with `bottom` the
+    y-axis begins at 0; `more` draws what else the panel shows.
+    """
+
+    def draw(axes: "Axes") -> None:
+        (draw_bands if bands else draw_points)(axes, curves)
+        axes.set(**labels)
+        if "x" in log:
+            axes.set_xscale("log")
+        if more is not None:
+            more(axes)
+        shown = {float(x) for curve in curves for x in curve.x} if ticks else ()
+        _set_axis(axes.xaxis, log="x" in log, ticks=shown)
+        _set_axis(axes.yaxis, log="y" in log)
+        if bottom:
+            axes.set_ylim(bottom=0)
+
+    return Panel(draw, keys) if curves else None
+
+
 # Over rounds
 
 
@@ -131,23 +172,16 @@ def regret_over_rounds(
     if log:
         found = {key: each.part(each.x >= _FIRST_SHARE * each.x[-1]) for key, each in found.items()}
     if minus in found:
-        base = found[minus]
+        base = found[minus].mean
         found = {
-            key: each._replace(mean=each.mean - base.mean, error=0.0 * base.error)
+            key: each._replace(mean=each.mean - base, error=0.0 * each.error)
             for key, each in found.items()
         }
-
-    def draw(axes: "Axes") -> None:
-        draw_bands(axes, found.values())
-        less = f" less that of {label_of(minus)}" if minus else ""
-        axes.set(xlabel="round", ylabel=f"cumulative regret{less}", title=str(point))
-        axes.margins(x=0.01)
-        _set_axis(axes.xaxis, log=log)
-        _set_axis(axes.yaxis, log=log)
-        if not log and not minus:
-            axes.set_ylim(bottom=0)
-
-    return Panel(draw, keys) if found else None
+    less = f" less that of {label_of(minus)}" if minus else ""
+    labels = {"xlabel": "round", "ylabel": f"cumulative regret{less}", "title": str(point)}
+    scale: Any = {"log": "xy" if log else "", "bottom": not log and not minus}
+    margins = lambda axes: axes.margins(x=0.01)  # noqa: E731
+    return _panel(list(found.values()), keys, labels, bands=True, more=margins, **scale)
 
 
 def rank_over_rounds(
@@ -155,9 +189,8 @@ def rank_over_rounds(
 ) -> Panel | None:
     """Show the mean rank over rounds, without those in which the burn-in policy plays."""
     keys, point = keys_of(methods), results.first_point(setting, p)
-    facts, rank = results.facts(point), true_rank(results, point)
-    # The burn-in policy plays in all dimensions.
-    dim = math.inf if facts is None else facts.dim
+    rank = results.fact(point, "rank")
+    dim = results.fact(point, "dim") or math.inf  # the burn-in policy plays in all of them
     found = _over_rounds(results, point, keys, "rank").values()
     curves = [curve.part(curve.mean < dim) for curve in found if curve.mean.min() < dim]
 
@@ -179,19 +212,12 @@ def _over_rounds(
     results: Results, point: Point, methods: Sequence[str], what: str
 ) -> dict[str, Curve]:
     """Return the curves of "regret" or "rank" over rounds by method."""
-    curves = {}
-    for method in methods:
+
+    def means(method: str) -> dict[int, Mean]:
         rows = results.over_time(point, method)
-        means = {row["round"]: Mean(row[f"mean_{what}"], row[f"se_{what}"]) for row in rows}
-        if known := _known(means):
-            curves[method] = Curve.of(look_of(method), known)
-    return curves
+        return {row["round"]: Mean(row[f"mean_{what}"], row[f"se_{what}"]) for row in rows}
 
-
-def true_rank(results: Results, point: Point) -> int | None:
-    """Return the dimension of the subspace in which arms lie, where the world knows it."""
-    facts = results.facts(point)
-    return None if facts is None else facts.rank
+    return _curves(methods, means)
 
 
 # Against the share of entries seen
@@ -209,19 +235,16 @@ def regret_over_p(
 
     `after` may draw more, given the probabilities that are shown.
     """
-    keys = keys_of(methods)
-    name = results.first_point(setting).setting
+    keys, name = keys_of(methods), results.first_point(setting).setting
     probs = sorted(point.p for point in results.points([name]) if point.p is not None)
-    curves = []
-    for method in keys:
-        known = _known({p: results.mean(Point(name, p), method) for p in probs})
-        curves += [Curve.of(look_of(method), known)] if known else []
-    title = name if len(results.settings) > 1 and name != "default" else ""
+    found = _curves(keys, lambda key: {p: results.mean(Point(name, p), key) for p in probs})
+    curves = list(found.values())
+    shown = {float(x) for curve in curves for x in curve.x}
 
     def draw(axes: "Axes") -> None:
         draw_points(axes, curves)
+        title = name if len(results.settings) > 1 and name != "default" else ""
         axes.set(xlabel=f"{share_label(results)}, p", ylabel=FINAL_REGRET, title=title)
-        shown = {float(x) for curve in curves for x in curve.x}
         _set_axis(axes.xaxis, log=max(shown) >= _WIDE * min(shown), ticks=shown)
         axes.invert_xaxis()
         if after is not None:
@@ -249,23 +272,19 @@ def growth(
     methods: Keys,
     over: str = "horizon",
     *,
-    value: str | None = None,
-    settings: Sequence[str] | None = None,
-    p: float | None = None,
     slopes: Sequence[float] = (),
     ylabel: str = FINAL_REGRET,
     title: str = "",
     expected: Callable[[Point], float | None] | None = None,
+    **where: Any,
 ) -> Panel | None:
     """Show final regret against a number, with exponents and slopes to compare with.
 
-    The parameters are those of `growth_of`; `expected` is what theory implies at a point. Means
-    that are not positive are left out.
+    `where` are the other parameters of `growth_of`; `expected` is what theory implies at a point.
+    Means that are not positive are left out.
     """
     keys = keys_of(methods)
-    found = {
-        key: growth_of(results, key, over, value=value, settings=settings, p=p) for key in keys
-    }
+    found = {key: growth_of(results, key, over, **where) for key in keys}
     grown = {key: each for key, each in found.items() if each is not None}
 
     def draw(axes: "Axes") -> None:
@@ -276,10 +295,10 @@ def growth(
             curves.append(curve.part(curve.mean > 0))
         handles = draw_points(axes, curves)
         if expected is not None:
-            points = growth_points(results, over, settings, p)
-            implied = {x: y for x, at in points.items() if (y := expected(at)) is not None}
-            x = sorted(implied)
-            axes.plot(x, [implied[each] for each in x], label=EXPECTED, **_BLACK)
+            where.pop("value", None)
+            points = sorted(growth_points(results, over, **where).items())
+            implied = {x: y for x, at in points if (y := expected(at)) is not None}
+            axes.plot(list(implied), list(implied.values()), label=EXPECTED, **_BLACK)
         axes.set(xscale="log", yscale="log", xlabel=label, ylabel=ylabel, title=title)
         if slopes:
             _draw_slopes(axes, curves, slopes, letter)
@@ -299,6 +318,28 @@ def growth(
     return Panel(draw, keys) if grown else None
 
 
+def _draw_slopes(
+    axes: "Axes", curves: Sequence[Curve], slopes: Sequence[float], letter: str
+) -> None:
+    """Draw slopes from one point so low that they stay below all curves."""
+    x, mean = (np.concatenate([curve[at] for curve in curves]) for at in (1, 2))
+    first, last = x.min(), x.max()
+    start = 0.6 * (mean / (x / first) ** max(slopes)).min()
+    for slope in slopes:
+        end = start * (last / first) ** slope
+        axes.plot([first, last], [start, end], color="#777777", linestyle=DOTTED, linewidth=1.0)
+        axes.annotate(
+            f"${letter}^{{{Fraction(slope).limit_denominator(6)}}}$",
+            (last, end),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="bottom" if slope == max(slopes) else "top",
+            annotation_clip=False,
+            color="#555555",
+            parse_math=True,
+        )
+
+
 def excess(
     results: Results,
     methods: Mapping[str, str],
@@ -313,50 +354,25 @@ def excess(
     theoretical cost at each point times the constant that fits the first method.
     """
     points = dict(sorted(growth_points(results, over).items()))
-    curves, costs = [], {at: cost(point) for at, point in points.items()}
-    for method, other in methods.items():
-        found = {
-            at: difference(results.regrets(point, method), results.regrets(point, other))
+
+    def means(key: str) -> dict[float, Mean]:
+        pairs = {
+            at: difference(results.regrets(point, key), results.regrets(point, methods[key]))
             for at, point in points.items()
         }
-        known = _known({at: mean_of(list(each.values())) for at, each in found.items()})
-        curves += [Curve.of(look_of(method), known)] if known else []
+        return {at: mean_of(list(each.values())) for at, each in pairs.items()}
 
-    def draw(axes: "Axes") -> None:
-        draw_points(axes, curves)
-        first, like = curves[0], {"color": curves[0].look.color, "linestyle": DOTTED}
-        line = np.array([costs[at] for at in first.x])
-        axes.plot(first.x, first.mean.sum() / line.sum() * line, label=label, **like)
+    curves = list(_curves(list(methods), means).values())
+
+    def more(axes: "Axes") -> None:
+        first = curves[0]
+        line = np.array([cost(points[at]) for at in first.x])
+        fitted = first.mean.sum() / line.sum() * line
+        axes.plot(first.x, fitted, label=label, color=first.look.color, linestyle=DOTTED)
         axes.axhline(0.0, color="#999999", linewidth=0.6)
-        axes.set(xscale="log", xlabel=words_for(over)[1], ylabel="excess regret")
-        _set_axis(axes.xaxis, log=True, ticks=points)
-        _set_axis(axes.yaxis)
 
-    return Panel(draw, list(methods)) if curves else None
-
-
-def _draw_slopes(
-    axes: "Axes", curves: Sequence[Curve], slopes: Sequence[float], letter: str
-) -> None:
-    """Draw slopes from one point so low that they stay below all curves."""
-    x, mean = (np.concatenate([curve[at] for curve in curves]) for at in (1, 2))
-    first, last = x.min(), x.max()
-    start = 0.6 * (mean / (x / first) ** max(slopes)).min()
-    for slope in slopes:
-        end = start * (last / first) ** slope
-        axes.plot([first, last], [start, end], color="#777777", linestyle=DOTTED, linewidth=1.0)
-        power = Fraction(slope).limit_denominator(6)
-        name = str(power) if math.isclose(power, slope, abs_tol=1e-3) else f"{slope:.2f}"
-        axes.annotate(
-            f"${letter}^{{{name}}}$",
-            (last, end),
-            xytext=(3, 0),
-            textcoords="offset points",
-            va="bottom" if slope == max(slopes) else "top",
-            annotation_clip=False,
-            color="#555555",
-            parse_math=True,
-        )
+    labels = {"xlabel": words_for(over)[1], "ylabel": "excess regret"}
+    return _panel(curves, list(methods), labels, log="x", ticks=True, more=more)
 
 
 def regret_of_candidates(
@@ -369,25 +385,20 @@ def regret_of_candidates(
     title: str = "",
 ) -> Panel | None:
     """Show final regret on the validation seeds against a setting that was tuned."""
-    keys, point, curves = keys_of(methods), results.first_point(setting, p), []
-    for method in keys:
+    keys, point = keys_of(methods), results.first_point(setting, p)
+
+    def means(key: str) -> dict[float, Mean]:
         found: dict[float, list[float]] = {}
-        for candidate, regret in results.candidates(point, method):
+        for candidate, regret in results.candidates(point, key):
             if isinstance(candidate.get(over), int | float):
                 found.setdefault(float(candidate[over]), []).append(regret)
-        means = {value: mean_of(found[value]) for value in sorted(found)}
-        curves += [Curve.of(look_of(method), means)] if means else []
+        return {value: mean_of(found[value]) for value in sorted(found)}
 
-    def draw(axes: "Axes") -> None:
-        draw_points(axes, curves)
-        axes.set_xscale("log", base=2)
-        _set_axis(axes.xaxis, log=True, ticks={float(x) for curve in curves for x in curve.x})
-        label = words_for(over)[1]
-        axes.set(xlabel=label, ylabel="final regret, validation seeds", title=title)
-        axes.set_ylim(bottom=0)
-        _set_axis(axes.yaxis)
-
-    return Panel(draw, keys) if curves else None
+    curves = list(_curves(keys, means).values())
+    ylabel = "final regret, validation seeds"
+    labels = {"xlabel": words_for(over)[1], "ylabel": ylabel, "title": title}
+    base = lambda axes: axes.set_xscale("log", base=2)  # noqa: E731
+    return _panel(curves, keys, labels, log="x", ticks=True, bottom=True, more=base)
 
 
 # Diagnostics
@@ -418,10 +429,8 @@ def diagnostics(
     x: str,
     lines: Sequence[Line],
     *,
-    xlabel: str,
-    ylabel: str,
-    title: str,
     setting: str | None = None,
+    **labels: str,
 ) -> Panel | None:
     """Show diagnostics over another one on logarithmic axes, with bands of one standard error."""
     curves = []
@@ -434,15 +443,8 @@ def diagnostics(
         means = {float(np.mean(places[at])): mean_of(values[at]) for at in shared}
         look = ROLE_LOOKS[line.role]._replace(label=line.label)
         curves += [Curve.of(look, means)] if means else []
-
-    def draw(axes: "Axes") -> None:
-        draw_bands(axes, curves)
-        axes.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel, title=title)
-        axes.margins(x=0.02)
-        _set_axis(axes.xaxis, log=True)
-        _set_axis(axes.yaxis, log=True)
-
-    return Panel(draw) if curves else None
+    margins = lambda axes: axes.margins(x=0.02)  # noqa: E731
+    return _panel(curves, (), labels, bands=True, log="xy", more=margins)
 
 
 def _by_position(found: Mapping[int, Mapping[int, float]]) -> dict[int, list[float]]:

@@ -8,7 +8,8 @@ import colorsys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 Dashes = tuple[int, tuple[float, ...]]
 
@@ -20,13 +21,6 @@ SPARSE: Dashes = (0, (2.0, 2.4))
 
 _BLUE, _SKY, _GREEN, _ORANGE = "#0072B2", "#56B4E9", "#009E73", "#E69F00"
 _RED, _BROWN, _GREY = "#D55E00", "#8C5A2B", "#7F7F7F"
-
-
-NAMES = (
-    "Names are those of the paper: RA- chooses the rank itself, -FH replays the full history at "
-    "every epoch, ZF- fills hidden entries with zeros."
-)
-"""What the labels mean, once, for readers of a report."""
 
 
 class Look(NamedTuple):
@@ -189,36 +183,7 @@ def _fallback(key: str) -> Look:
     return Look(key, color, dashes, _FALLBACK_MARKERS[digest % len(_FALLBACK_MARKERS)])
 
 
-_STYLE: dict[str, Any] = {
-    "font.size": 8.0,
-    "axes.titlesize": 8.5,
-    "axes.labelsize": 8.0,
-    "axes.titlepad": 4.0,
-    "axes.labelpad": 2.0,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-    "legend.fontsize": 8.0,
-    "legend.title_fontsize": 8.0,
-    "legend.frameon": False,
-    "legend.handlelength": 2.6,
-    "text.parse_math": False,  # a dollar in a name is a dollar
-    "lines.linewidth": 1.3,
-    "lines.markersize": 3.6,
-    "errorbar.capsize": 2.0,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.6,
-    "figure.dpi": 100.0,
-    "savefig.dpi": 220.0,
-    "savefig.facecolor": "white",
-    "svg.hashsalt": "halfseen",  # ids that are the same in every run
-    "svg.fonttype": "path",
-    "path.simplify": True,
-}
+_STYLE = Path(__file__).parent / "assets" / "figures.mplstyle"
 
 
 @contextmanager
@@ -228,5 +193,6 @@ def house_style() -> Iterator[None]:
 
     with mpl.rc_context():
         mpl.rcdefaults()  # a user's own style file must not change our figures
-        mpl.rcParams.update(_STYLE)
+        # Ids in SVG are the same in every run; a dollar in a name is a dollar.
+        mpl.rcParams.update(mpl.rc_params_from_file(_STYLE, use_default_template=False))
         yield

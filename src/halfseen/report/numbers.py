@@ -2,17 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from halfseen import seeding
-from halfseen.report.look import label_of
 from halfseen.simulation.results import Mean, Point, Results, mean_of
 from halfseen.values import FloatArray
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 N_RESAMPLES = 2000
 """Of the seeds, for the interval of an exponent; the same ones in every run."""
@@ -184,43 +180,6 @@ class FinalTable(NamedTuple):
                 heads = ["" if point.p is None else f"p = {point.p:g}" for point in points]
                 groups.append(Group(name if len(by_setting) > 1 else "", points, heads))
         return groups
-
-
-# In a terminal
-
-_LABELS, _COLUMN = 28, 15  # characters for labels, which rich may break at words, and for a number
-
-
-def terminal_tables(results: Results, width: int = 80) -> "list[Table]":
-    """Return tables for the terminal, each with as many points as fit into the width."""
-    table, most = FinalTable.of(results), max(1, (width - _LABELS) // _COLUMN)
-    return [
-        _terminal_table(table, Group(caption, points[at : at + most], heads[at : at + most]))
-        for caption, points, heads in table.point_groups()
-        for at in range(0, len(points), most)
-    ]
-
-
-def _terminal_table(table: FinalTable, group: Group) -> "Table":
-    from rich.markup import escape
-    from rich.table import Table
-
-    title = "Final regret, mean ± standard error" + (f": {group.caption}" if group.caption else "")
-    shown = Table(title=escape(title), title_justify="left", min_width=len(title))
-    shown.add_column("method")
-    for head in group.heads:
-        shown.add_column(escape(head), justify="right")
-    for method in table.rows(group):
-        if table.begins_oracles(group, method):
-            shown.add_section()
-        cells = [
-            f"[bold]{table.text(point, method)}[/]"
-            if table.is_best(point, method)
-            else table.text(point, method)
-            for point in group.points
-        ]
-        shown.add_row(escape(label_of(method)), *cells)
-    return shown
 
 
 # Means and paired differences

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from halfseen.errors import HalfseenError, StoreError
 from halfseen.report.figures import Figure, default_figures, drawn, save_figure, share_label
-from halfseen.report.look import NAMES, label_of
+from halfseen.report.look import label_of
 from halfseen.report.numbers import (
     Comparison,
     FinalTable,
@@ -55,18 +55,10 @@ class Verdict(NamedTuple):
 class Report:
     """Everything that a report on a run shows; from it every template takes what it needs.
 
-    Attributes
-    ----------
-    results : Results
-    specs : sequence of Figure
-        The figures; the report has those whose files lie in the folder.
-    verdicts, comparisons, notes : sequences
-    published, published_means
-        Published results per seed, or means over seeds, with ours (`halfseen.paper.published`).
-    reproduces_paper : bool
-        Whether the study is one of the package's; others do not speak of the paper.
-    not_from_paper : sequence of str
-        Labels of methods that are not from the paper.
+    Of the figures `specs` the report has those whose files lie in the folder. `published` and
+    `published_means` are published results with ours (`halfseen.paper.published`).
+    `reproduces_paper` says whether the study is one of the package's: others do not speak of the
+    paper. `not_from_paper` are labels of methods.
     """
 
     results: Results
@@ -248,17 +240,8 @@ def count_outcomes(verdicts: Iterable[Verdict]) -> dict[str, int]:
 # Templates
 
 MARKDOWN, PUBLISHED = "report.md.j2", "published.md.j2"
-CLAIMS, HTML = "claims.md.j2", "index.html.j2"
+CLAIMS, HTML, TABLE = "claims.md.j2", "index.html.j2", "final.md.j2"
 """The templates."""
-
-RULE = (
-    "Claims are judged at full scale, and claims about means only with three seeds or more; a "
-    "smaller run is too small to judge. Means over seeds are judged by Student's 95 % interval, "
-    "given in brackets: a claim holds where the whole interval is within the claimed limits, fails "
-    "where all of it is outside, and is undecided otherwise. A bound that is not below the trivial "
-    "one says nothing: it is vacuous."
-)
-"""How a claim is judged, for readers of a report."""
 
 _MARKDOWN = re.compile(
     r"[\\`*|~$]"  # everywhere
@@ -274,7 +257,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 def render(template: str, **context: Any) -> str:
     """Return a template filled with a context."""
-    return _environment(template).get_template(template).render(rule=RULE, names=NAMES, **context)
+    return _environment(template).get_template(template).render(**context)
 
 
 def markdown_text(text: str) -> str:

@@ -26,11 +26,11 @@ from starlette.responses import Response
 import halfseen
 from halfseen import errors
 from halfseen.agent.agent import Agent
-from halfseen.agent.logs import COLUMNS, rows_after
+from halfseen.agent.logs import rows_after
 from halfseen.latent.policy import LatentUcb
 from halfseen.service.dashboard import Dashboard, page
 from halfseen.service.guard import Guard, answer, logger
-from halfseen.service.settings import Settings, message_of
+from halfseen.service.settings import SETTINGS, Settings, message_of
 
 T = TypeVar("T")
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -142,7 +142,7 @@ def open_agent(settings: Settings) -> Agent:
 
 def app_from_environment() -> FastAPI:
     """Return the application of a worker, whose settings `serve` has left in the environment."""
-    return create_app(Settings.of({}))
+    return create_app(Settings.model_validate_json(os.environ[SETTINGS]))
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -264,8 +264,7 @@ async def log(
 ) -> Response:
     """Return decisions with their probabilities and rewards, in order, as `agent.log()` does."""
     found = await in_thread(rows_after, request.app.state.agent._storage, after, limit)
-    plain = ({"number": number} | dict(zip(COLUMNS, row, strict=True)) for number, row in found)
-    lines = (json.dumps(each, default=datetime.isoformat) + "\n" for each in plain)
+    lines = (json.dumps(row, default=datetime.isoformat) + "\n" for row in found)
     return PlainTextResponse("".join(lines), media_type="application/x-ndjson")
 
 

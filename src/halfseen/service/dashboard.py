@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 
 from halfseen.agent.agent import Agent
 from halfseen.agent.logs import outcome
-from halfseen.errors import HalfseenError
+from halfseen.errors import InvalidInputError, UnknownDecisionError
 from halfseen.values import FloatArray
 
 N_RECENT = 5000
@@ -22,6 +22,7 @@ N_RECENT = 5000
 
 _N_EXPLAINED, _N_PARTS = 6, 4  # decisions that are explained, and parts of their scores
 _FRESH = 4.0  # seconds for which numbers are good enough
+_UNEXPLAINED = InvalidInputError, UnknownDecisionError  # not so if the storage fails
 _MOST_BINS, _REWARDS, _FEWEST = 24, 50, 5  # bins, rewards in one on average, and for a mean
 
 
@@ -54,7 +55,7 @@ class Dashboard:
         latest = decisions[: -_N_EXPLAINED - 1 : -1]
         try:
             worth = self.agent.worth_measuring([body["id"] for _, body, _ in latest])
-        except HalfseenError:  # there is no decision, or the policy cannot explain any
+        except _UNEXPLAINED:  # there is no decision, or the policy cannot explain any
             worth = ()
         return {
             "health": health,
@@ -70,19 +71,15 @@ class Dashboard:
         names = ("id", "items", "probabilities")
         found = {name: body[name] for name in names} | {"time": made, "reward": reward}
         try:
-            why = self.agent.explain(body["id"])
-        except HalfseenError:  # a policy need not be able to
+            return found | {"parts": self.agent.explain(body["id"]).largest(_N_PARTS)}
+        except _UNEXPLAINED:  # a policy need not be able to
             return found | {"parts": []}
-        parts = why.largest()
-        if others := parts[_N_PARTS:]:
-            parts[_N_PARTS:] = [("others", sum(value for _, value in others))]
-        return found | {"parts": parts}
 
 
 def _learned(rewards: list[Any]) -> float | None:
     """Return what is learned for the first place, as in `lift`; None while more may come."""
-    total, status, *_ = outcome([reward for reward in rewards if reward[0] == 0])
-    return None if status == "pending" else total
+    found = outcome([reward for reward in rewards if reward[0] == 0])
+    return None if found["status"] == "pending" else found["reward"]
 
 
 def bins(made: Sequence[Sequence[float | None]]) -> list[dict[str, Any]]:

@@ -3,11 +3,10 @@
 import asyncio
 import base64
 import binascii
-import json
 import logging
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from prometheus_client import Counter, Histogram
@@ -126,44 +125,3 @@ def answer(status: int, message: str, headers: dict[str, str] | None = None) -> 
     """Return an error as every client gets it."""
     extra = {"Retry-After": "1"} if status == 503 else {}
     return JSONResponse({"error": message}, status, headers={**extra, **(headers or {})})
-
-
-class Deaths(logging.Filter):
-    """Makes a warning of uvicorn's note that a worker died; lets pass what has the level."""
-
-    def __init__(self, level: str) -> None:
-        super().__init__()
-        self.level = logging.getLevelNamesMapping()[level]
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record passes."""
-        if record.getMessage().endswith("] died"):
-            record.levelno, record.levelname = logging.WARNING, "WARNING"
-            record.msg = f"{record.msg}: a new one replaces it"
-        return record.levelno >= self.level
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object per line.
-
-    Examples
-    --------
-    >>> record = logging.LogRecord("halfseen", 20, "", 0, "ready on %d", (8000,), None)
-    >>> line = json.loads(JsonLines().format(record))
-    >>> line["level"], line["message"]
-    ('info', 'ready on 8000')
-    """
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        line: dict[str, Any] = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "process": record.process,
-            "message": record.getMessage(),
-            **getattr(record, "facts", {}),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line)

@@ -1,6 +1,8 @@
 """Starts the processes of the service."""
 
 import asyncio
+import json
+import logging
 import os
 import socket
 import tempfile
@@ -10,7 +12,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import halfseen
-from halfseen.service.settings import Settings
+from halfseen.service.settings import SETTINGS, Settings
 
 _HUNG = 10  # seconds after which a worker that does not react is replaced
 
@@ -44,8 +46,8 @@ def serve(settings: Settings) -> None:
     halfseen.warm_up()  # with a message if it takes longer
     open_agent(settings).close()  # creates it once, and says here what is wrong
     with tempfile.TemporaryDirectory(prefix="halfseen-metrics-") as folder:
-        # Workers are fresh processes, which read settings from the environment.
-        os.environ.update(settings.to_environment() | {"PROMETHEUS_MULTIPROC_DIR": folder})
+        # Workers are fresh processes, which read this.
+        os.environ |= {SETTINGS: settings.to_json(), "PROMETHEUS_MULTIPROC_DIR": folder}
         uvicorn.run(
             "halfseen.service.app:app_from_environment",
             factory=True,
@@ -66,12 +68,53 @@ def log_config(level: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": "halfseen.service.guard.JsonLines"}},
+        "formatters": {"json": {"()": "halfseen.service.serving.JsonLines"}},
         "handlers": {"err": {"class": "logging.StreamHandler", "formatter": "json"}},
-        "filters": {"deaths": {"()": "halfseen.service.guard.Deaths", "level": level.upper()}},
+        "filters": {"deaths": {"()": "halfseen.service.serving.Deaths", "level": level.upper()}},
         "loggers": {
             name: {"handlers": ["err"], "level": level.upper(), "propagate": False}
             for name in ("halfseen", "uvicorn")
         }
         | {"uvicorn.error": {"level": "DEBUG", "filters": ["deaths"]}},
     }
+
+
+class Deaths(logging.Filter):
+    """Makes a warning of uvicorn's note that a worker died; lets pass what has the level."""
+
+    def __init__(self, level: str) -> None:
+        super().__init__()
+        self.level = logging.getLevelNamesMapping()[level]
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record passes."""
+        if record.getMessage().endswith("] died"):
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+            record.msg = f"{record.msg}: a new one replaces it"
+        return record.levelno >= self.level
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per line.
+
+    Examples
+    --------
+    >>> record = logging.LogRecord("halfseen", 20, "", 0, "ready on %d", (8000,), None)
+    >>> line = json.loads(JsonLines().format(record))
+    >>> line["level"], line["message"]
+    ('info', 'ready on 8000')
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: dict[str, Any] = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "process": record.process,
+            "message": record.getMessage(),
+            **getattr(record, "facts", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)

@@ -1,6 +1,7 @@
 """Settings of the service: flags before environment variables before a TOML file."""
 
 import ipaddress
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -14,6 +15,9 @@ from halfseen.errors import InvalidSettingError
 
 PREFIX = "HALFSEEN_"
 """Of the environment variables: `HALFSEEN_API_KEY` is the setting `api_key`."""
+
+SETTINGS = "HALFSEEN_SERVICE"
+"""The variable in which a worker gets all settings."""
 
 
 def _split(value: Any) -> Any:
@@ -95,14 +99,10 @@ class Settings(BaseModel):
         except Mistakes as error:
             raise InvalidSettingError("; ".join(map(message_of, error.errors()))) from None
 
-    def to_environment(self) -> dict[str, str]:
-        """Return environment variables from which a worker reads the same settings."""
-        plain = self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
-        if self.api_key is not None:
-            plain["api_key"] = self.api_key.get_secret_value()
-        names = {"ignore", "categorical"} & plain.keys()
-        plain |= {name: ",".join(plain[name]) for name in names}
-        return {f"{PREFIX}{name.upper()}": str(value) for name, value in plain.items()}
+    def to_json(self) -> str:
+        """Return what was set, with the key, as `model_validate_json` reads it."""
+        key = {} if self.api_key is None else {"api_key": self.api_key.get_secret_value()}
+        return json.dumps(self.model_dump(mode="json", exclude_unset=True) | key)
 
 
 def is_loopback(host: str) -> bool:

@@ -28,22 +28,17 @@ import halfseen
 from halfseen import checks
 from halfseen.errors import HalfseenError
 from halfseen.policies.base import Policy
-from halfseen.policies.registry import registered
 from halfseen.simulation.methods import MEASURE, MEASURES, VIEWS, Method
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Realization, Round, World
 
 
 class Trace(NamedTuple):
-    """What a policy paid.
+    """What a policy paid, by round.
 
-    Attributes
-    ----------
-    regret : ndarray, shape (horizon,)
-        Cumulative pseudo-regret: best mean among the offered arms less the chosen one's, without
-        noise.
-    ranks : ndarray, shape (horizon,)
-        Number of dimensions in which the policy chose; NaN for one without dimensions.
+    `regret` is cumulative pseudo-regret: best mean among the offered arms less the chosen one's,
+    without noise. `ranks` are the numbers of dimensions in which the policy chose; NaN for one
+    without dimensions.
     """
 
     regret: FloatArray
@@ -85,9 +80,8 @@ def play(policy: Policy, realization: Realization, view: str = "masked") -> Trac
             slate = slate.without_context()
         decision = policy.choose(slate)
         rank = policy.current_rank
-        mean = round.means.item(decision.arm)
         policy.learn(decision, round.reward(decision.arm))
-        losses[index] = round.means.item(round.means.argmax()) - mean
+        losses[index] = round.means.item(round.means.argmax()) - round.means.item(decision.arm)
         if rank is not None:
             ranks[index] = rank
     return Trace(np.cumsum(losses), ranks)
@@ -113,16 +107,7 @@ class CellKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What to run.
-
-    Attributes
-    ----------
-    key : CellKey
-    world : World
-    method : Method
-    points : int
-        Number of rounds at which regret is kept.
-    """
+    """What to run; `points` is the number of rounds at which regret is kept."""
 
     key: CellKey
     world: World
@@ -144,20 +129,10 @@ class Cell:
 class Result:
     """What came out of a cell.
 
-    Attributes
-    ----------
-    status : "ok" or "failed"
-    seconds : float
-        Time for drawing the rounds and playing them.
-    final_regret, final_rank : float or None
-    rounds : tuple of int
-        The rounds at which `regret` and `ranks` are kept, counted from 1.
-    regret, ranks : tuple of float or None
-    diagnostics : mapping
-        What the policy reports about its run, plain JSON types; and as "irreducible" the regret
-        that no policy can avoid, where the world knows it.
-    error : str
-        Traceback of a failed cell.
+    `status` is "ok" or "failed", with the traceback in `error`; `seconds` is the time for drawing
+    the rounds and playing them. `regret` and `ranks` are those after `rounds`, counted from 1.
+    `diagnostics` are what the policy reports about its run, in plain JSON types; and as
+    "irreducible" the regret that no policy can avoid, where the world knows it.
     """
 
     status: str
@@ -247,7 +222,7 @@ _NOT_COMPUTING = (
     "tools",
     *(f"paper/{name}.py" for name in ("claims", "published", "study")),
     *("paper/__init__.py", "paper/studies"),
-    *(f"simulation/{name}.py" for name in ("plugins", "results", "simulate", "store", "tune")),
+    *(f"simulation/{name}.py" for name in ("results", "simulate", "store", "tune")),
 )
 
 
@@ -261,7 +236,7 @@ def fingerprint(world: World, method: Method, *, seed: int, points: int) -> str 
         data = {name: _data_digest(path) for name, path in world.data_paths().items()}
         settings = [world.to_dict() | data, method.to_dict(), seed, points]
         parts = (type(getattr(world, name)) for name in world._params)
-        classes = (type(world), *parts, *map(registered, method.policies()), *method.parts())
+        classes = (type(world), *parts, *method.classes())
         own = sorted({file for each in classes for file in _own_files(each)})
         code = [library_versions(), package_digest(), _contents(own)]
         return _hex(json.dumps([_FORMAT, code, settings], sort_keys=True).encode())

@@ -9,7 +9,7 @@ from halfseen import checks, params
 from halfseen.errors import InvalidSettingError
 from halfseen.params import Value
 from halfseen.policies.base import Policy
-from halfseen.policies.registry import registered
+from halfseen.policies.registry import all_policies, registered
 from halfseen.worlds.base import Facts
 
 MEASURE = "measure"
@@ -33,16 +33,9 @@ def _facts(name: str, value: Any) -> tuple[str, ...]:
 class Method(Value):
     """A policy by the name of its class, what it sees, and its settings.
 
-    Attributes
-    ----------
-    policy : str
-        Name in the registry.
-    view : "masked" or "full"
-    settings : mapping
-        Arguments of the constructor, perhaps as plain JSON types. What the policy needs to know of
-        its world (`Policy.needs`) may be left out; a value given here takes precedence.
-    facts : tuple of str
-        What else of the world the constructor is given, by the names of `Facts`.
+    `settings` are arguments of the constructor, perhaps as plain JSON types. What the policy needs
+    to know of its world (`Policy.needs`) may be left out; a value given here takes precedence.
+    `facts` are what else of the world the constructor is given, by the names of `Facts`.
 
     Examples
     --------
@@ -58,23 +51,20 @@ class Method(Value):
     )
     facts: tuple[str, ...] = params.custom(default=(), check=_facts, kind="tuple of str")
 
-    def policies(self) -> tuple[str, ...]:
-        """Return the names of its policy and of all policies in its settings.
+    def classes(self) -> list[type]:
+        """Return the classes of its policy, and of all policies and rules in its settings.
 
-        >>> inner = {"policy": "Uniform", "settings": {}}
-        >>> Method(policy="TofuPov", settings={"burn_in_policy": inner}).policies()
-        ('TofuPov', 'Uniform')
+        >>> inner = {"policy": "Uniform", "settings": {"dim": 4}}
+        >>> method = Method(policy="TofuPov", settings={"burn_in_policy": inner})
+        >>> [each.__name__ for each in method.classes()]
+        ['TofuPov', 'Uniform']
         """
-        own = () if self.policy == MEASURE else (self.policy,)
-        return tuple(dict.fromkeys((*own, *_policies_in(self.settings))))
-
-    def parts(self) -> list[type]:
-        """Return the classes of the objects among its settings, such as rules of TOFU-POV."""
-        known = {} if self.policy == MEASURE else registered(self.policy)._params
-        given = (
-            known[name].checked(self.settings[name]) for name in self.settings if name in known
-        )
-        return [type(value) for value in given if isinstance(value, Value)]
+        if self.policy == MEASURE:
+            return []
+        make = registered(self.policy)
+        given = [make._params[name].checked(self.settings[name]) for name in self._declared()]
+        rules = [type(value) for value in given if isinstance(value, Value)]
+        return [make, *map(registered, _policies_in(self.settings)), *rules]
 
     def build(self, facts: Facts) -> Policy:
         """Return a fresh policy, given what it may know of the realization.
@@ -85,15 +75,14 @@ class Method(Value):
             A setting is unknown, out of range, or missing because the world does not know it.
         """
         make = registered(self.policy)
-        known = self._known(make, facts)
         self._check_names(make)
-        for each in _parameters(make):
-            needed = each.kind is not each.VAR_KEYWORD and each.default is each.empty
-            if needed and each.name not in {*known, *self.settings}:
-                raise InvalidSettingError(
-                    f"must be given: {self.policy} needs it and this world does not know it",
-                    name=each.name,
-                )
+        wanted = [each for each in (*make.needs, *self.facts) if each not in self.settings]
+        known = {each: value for each in wanted if (value := getattr(facts, each)) is not None}
+        for name in set(wanted) & set(self.facts) - set(known):
+            raise InvalidSettingError(
+                f"must be known to the world: {self.policy} cannot be given {name!r} here",
+                name="facts",
+            )
         return make(**known, **self.settings)
 
     def check(self) -> None:
@@ -102,37 +91,23 @@ class Method(Value):
             return
         make = registered(self.policy)
         self._check_names(make)
-        for name, param in make._params.items():
-            if name in self.settings:
-                param.checked(self.settings[name])
+        for name in self._declared():
+            make._params[name].checked(self.settings[name])
+
+    def _declared(self) -> list[str]:
+        known = registered(self.policy)._params
+        return [name for name in self.settings if name in known]
 
     def _check_names(self, make: type[Policy]) -> None:
-        """Raise InvalidSettingError for a setting that the constructor does not take."""
-        parameters = _parameters(make)
-        known = sorted(each.name for each in parameters if each.kind is not each.VAR_KEYWORD)
-        if len(known) < len(parameters):  # it takes any
-            return
-        for name in (*self.settings, *self.facts):
+        known = inspect.signature(make).parameters
+        takes_any = any(each.kind is each.VAR_KEYWORD for each in known.values())
+        for name in () if takes_any else (*self.settings, *self.facts):
             if name not in known:
                 raise InvalidSettingError(
-                    f"is not a setting of {self.policy}, which has {known}"
+                    f"is not a setting of {self.policy}, which has {sorted(known)}"
                     f"{checks.did_you_mean(name, known)}",
                     name=name,
                 )
-
-    def _known(self, make: type[Policy], facts: Facts) -> dict[str, Any]:
-        """Return the facts that the constructor is given, as far as the world knows them."""
-        known = {}
-        for name in dict.fromkeys((*make.needs, *self.facts)):
-            value = None if name in self.settings else getattr(facts, name)
-            if value is not None:
-                known[name] = value
-            elif name in self.facts and name not in self.settings:
-                raise InvalidSettingError(
-                    f"must be known to the world: {self.policy} cannot be given {name!r} here",
-                    name="facts",
-                )
-        return known
 
     def to_dict(self) -> dict[str, Any]:
         """Return the method as plain JSON types."""
@@ -164,19 +139,21 @@ def _policies_in(value: Any) -> Iterator[str]:
         yield from _policies_in(inner)
 
 
-def _parameters(make: type[Policy]) -> list[inspect.Parameter]:
-    return list(inspect.signature(make).parameters.values())
-
-
 # The settings of the published studies, where these do not sweep them.
 _TOFU = {"burn_in": 30, "replay": "burn-in-once"}
 _TOFU_FH = {"burn_in": 30, "replay": "full"}
 _ADAPTIVE = {"rule": "PracticalThreshold", "constant": 0.22, "scale": 1.5, "cap": 8}
 _PSLB = {"burn_in": 30}
-_PSLB_ADAPTIVE = {
-    "burn_in": 30,
-    "rank": {"rule": "ConstantThreshold", "value": 0.06, "cap": 8},
-}
+_PSLB_ADAPTIVE = _PSLB | {"rank": {"rule": "ConstantThreshold", "value": 0.06, "cap": 8}}
+
+
+def _scaled(imputer: str, **settings: Any) -> Method:
+    return Method(policy="Standardized", settings={"imputer": imputer, **settings})
+
+
+def _per_arm(radius: float, **settings: Any) -> Method:
+    return Method(policy="PerArmRidge", settings={"radius": radius, **settings})
+
 
 METHODS: Mapping[str, Method] = {
     "tofu": Method(policy="TofuPov", settings=_TOFU),
@@ -193,23 +170,15 @@ METHODS: Mapping[str, Method] = {
     "two-phase": Method(policy="TwoPhase"),
     "uniform": Method(policy="Uniform"),
     "impute-mean": Method(policy="Imputed", settings={"imputer": "mean"}),
-    "scaled-zero": Method(policy="Standardized", settings={"imputer": "zero"}),
-    "scaled-mean": Method(policy="Standardized", settings={"imputer": "mean"}),
-    "scaled-indicators": Method(
-        policy="Standardized", settings={"imputer": "mean", "indicators": True}
-    ),
-    "scaled-iterative": Method(policy="Standardized", settings={"imputer": "iterative"}),
-    "scaled-greedy": Method(
-        policy="Standardized", settings={"imputer": "mean", "exploration": "greedy"}
-    ),
-    "scaled-thompson": Method(
-        policy="Standardized", settings={"imputer": "mean", "exploration": "thompson"}
-    ),
-    "per-arm": Method(policy="PerArmRidge", settings={"radius": 1.0}),
-    "per-arm-greedy": Method(policy="PerArmRidge", settings={"radius": 0.0}),
-    "per-arm-thompson": Method(
-        policy="PerArmRidge", settings={"radius": 0.3, "exploration": "thompson"}
-    ),
+    "scaled-zero": _scaled("zero"),
+    "scaled-mean": _scaled("mean"),
+    "scaled-indicators": _scaled("mean", indicators=True),
+    "scaled-iterative": _scaled("iterative"),
+    "scaled-greedy": _scaled("mean", exploration="greedy"),
+    "scaled-thompson": _scaled("mean", exploration="thompson"),
+    "per-arm": _per_arm(1.0),
+    "per-arm-greedy": _per_arm(0.0),
+    "per-arm-thompson": _per_arm(0.3, exploration="thompson"),
     "boosted-trees": Method(policy="EpsilonGreedy", settings={"estimator": "boosted-trees"}),
     "forest": Method(policy="EpsilonGreedy", settings={"estimator": "forest"}),
     "row-memory": Method(
@@ -226,28 +195,58 @@ METHODS: Mapping[str, Method] = {
 """The standard methods by key; a study changes their settings or adds its own."""
 
 
-def method_from(key: str, plain: Mapping[str, Any]) -> Method:
-    """Return the method that a study describes under a key.
+class OwnMethod(Method):
+    """A method that is a function from facts to a fresh policy, for quick experiments."""
+
+    make: Callable[[Facts], Policy] = params.custom(check=lambda _, value: value, kind="callable")
+
+    def build(self, facts: Facts) -> Policy:
+        """Return a fresh policy."""
+        return self.make(facts)
+
+    def check(self) -> None:
+        """Do nothing: what it makes is known when it is built."""
+
+    def classes(self) -> list[type]:
+        """Raise InvalidSettingError: a function cannot be recognized in a later run."""
+        raise InvalidSettingError(f"the function {self.policy!r} has no class that is known")
+
+
+def method_from(key: str, given: Any = None) -> Method:
+    """Return the method that is meant by a key and what is given for it.
 
     Parameters
     ----------
     key : str
-        A standard key, unless `plain` names one as "method" or a class as "policy".
-    plain : mapping
-        Settings that differ from the standard ones.
+        A standard key, or the name of a registered policy ("MyPolicy" or "my-policy"), unless
+        `given` names one of these as "method", or a class as "policy".
+    given : mapping, Method, function or None
+        Settings that differ from the standard ones; or the method itself, or a function from
+        `Facts` to a fresh policy.
 
     Examples
     --------
     >>> method_from("over", {"method": "tofu", "rank": 6}).settings["rank"]
     6
     """
-    settings = dict(plain)
+    if isinstance(given, Method):
+        return given
+    if callable(given):
+        return OwnMethod(policy=key, make=given)
+    if not isinstance(given, Mapping | None):
+        raise InvalidSettingError(f"must be settings, a Method or a function, got {given!r}")
+    settings = dict(given or {})
     base = settings.pop("method", key)
     if "policy" in settings:
         return Method(policy=settings["policy"]).changed(settings)
-    if not isinstance(base, str) or base not in METHODS:
-        raise InvalidSettingError(
-            f"must be one of {sorted(METHODS)}, got {base!r}{checks.did_you_mean(base, METHODS)}",
-            name="method",
-        )
-    return METHODS[base].changed(settings)
+    if isinstance(base, str) and base in METHODS:
+        return METHODS[base].changed(settings)
+    names = all_policies()
+    for name in names:
+        if name.lower() == str(base).replace("-", "").lower():
+            return Method(policy=name).changed(settings)
+    near = checks.did_you_mean(base, [*METHODS, *names])
+    raise InvalidSettingError(
+        f"must be one of {sorted(METHODS)}, or a registered policy, got {base!r}{near}",
+        name="method",
+    )

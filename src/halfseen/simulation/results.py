@@ -24,7 +24,7 @@ from halfseen.errors import HalfseenError, InvalidInputError, StoreError
 from halfseen.lazy import from_extra
 from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.methods import Method, method_from
-from halfseen.worlds.base import Facts, World, world_from
+from halfseen.worlds.base import World, world_from
 from halfseen.worlds.public_tables import RealTableWorld
 from halfseen.worlds.recorded import TableWorld
 
@@ -32,24 +32,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-_CELL = CellKey._fields
-_METHOD = _CELL[:-1]  # over all seeds
+_PLACE = ("setting", "p", "method")
+_METHOD = CellKey._fields[:-1]  # over all seeds
 _REGRET = ("n", "mean_regret", "se_regret", "mean_rank")
 
-PER_SEED = (*_CELL, "final_regret", "final_rank", "status", "seconds")
-SUMMARY = (*_METHOD, *_REGRET)
-TRAJECTORIES = (*_METHOD, "round", *_REGRET, "se_rank")
-DIAGNOSTICS = (*_CELL, "name", "position", "value")
-TEXTS = ("study", "setting", "method", "status", "name")
-INTEGERS = ("seed", "n", "round", "position")
-"""Columns of texts and of whole numbers in any table; the others are numbers or empty."""
-
-_COLUMNS = {
-    "per_seed": PER_SEED,
-    "summary": SUMMARY,
-    "trajectories": TRAJECTORIES,
-    "diagnostics": DIAGNOSTICS,
+COLUMNS = {
+    "per_seed": (*CellKey._fields, "final_regret", "final_rank", "status", "seconds"),
+    "summary": (*_METHOD, *_REGRET),
+    "trajectories": (*_METHOD, "round", *_REGRET, "se_rank"),
+    "diagnostics": (*CellKey._fields, "name", "position", "value"),
 }
+"""Of each table."""
+
+_TEXTS = ("study", "setting", "method", "status", "name")
+_INTEGERS = ("seed", "n", "round", "position")  # all other columns are numbers or empty
 
 Row = dict[str, Any]
 
@@ -110,27 +106,18 @@ class Setting(NamedTuple):
 class Results:
     """All results of a run, as rows in the order of its cells; numbers of a failed cell are None.
 
-    Attributes
-    ----------
-    settings : mapping from names to Setting
-        What was run.
-    per_seed, summary, trajectories, diagnostics : list of dict
-    failures : list of (CellKey, str)
-        Cells that failed, with their tracebacks.
-    folder : Path or None
-        Where the tables were written, if they were.
-    manifest : mapping
-        What was run in words, with versions and duration.
+    `settings` are what was run, `failures` the cells that failed, with their tracebacks. `folder`
+    is where the tables were written; `manifest` says what was run in words, with versions.
     """
 
     settings: Mapping[str, Setting]
     per_seed: list[Row] = field(default_factory=list)
-    summary: list[Row] = field(default_factory=list)
     trajectories: list[Row] = field(default_factory=list)
     diagnostics: list[Row] = field(default_factory=list)
     failures: list[tuple[CellKey, str]] = field(default_factory=list)
     folder: Path | None = None
     manifest: Mapping[str, Any] = field(default_factory=dict)
+    _realizations: dict[Point, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, finished: Iterable[tuple[Cell, Result]]) -> "Results":
@@ -143,15 +130,8 @@ class Results:
             setting = settings.setdefault(key.setting, Setting({}, {}))
             setting.worlds.setdefault(key.p, cell.world)
             setting.methods.setdefault(key.method, cell.method)
-            results.per_seed.append(
-                key._asdict()
-                | {
-                    "final_regret": result.final_regret,
-                    "final_rank": result.final_rank,
-                    "status": result.status,
-                    "seconds": round(result.seconds, 4),
-                }
-            )
+            row = {name: getattr(result, name) for name in ("final_regret", "final_rank", "status")}
+            results.per_seed.append(key._asdict() | row | {"seconds": round(result.seconds, 4)})
             results.diagnostics += _diagnostics(key, result)
             group = groups.setdefault(key[:-1], [])
             if result.status == "ok":
@@ -159,7 +139,6 @@ class Results:
             else:
                 results.failures.append((key, result.error))
         for place, found in groups.items():
-            results.summary.append(_summary(place, found))
             results.trajectories += _over_time(place, found)
         return results
 
@@ -176,10 +155,9 @@ class Results:
         manifest = _manifest(folder / "manifest.json")
         return cls(
             settings=settings or _settings(manifest),
-            per_seed=_rows(folder / "per_seed.csv", PER_SEED),
-            summary=_rows(folder / "summary.csv", SUMMARY),
-            trajectories=_rows(folder / "trajectories.csv.gz", TRAJECTORIES),
-            diagnostics=_rows(folder / "diagnostics.csv", DIAGNOSTICS),
+            per_seed=_rows(folder, "per_seed"),
+            trajectories=_rows(folder, "trajectories"),
+            diagnostics=_rows(folder, "diagnostics"),
             folder=folder,
             manifest=manifest,
         )
@@ -203,9 +181,9 @@ class Results:
         """
         with from_extra("paper"):
             import pandas as pd
-        columns = _COLUMNS[checks.one_of("name", name, tuple(_COLUMNS))]
-        kinds = {each: "int64" for each in columns if each in INTEGERS}
-        kinds |= {each: "float64" for each in columns if each not in (*INTEGERS, *TEXTS)}
+        columns = COLUMNS[checks.one_of("name", name, tuple(COLUMNS))]
+        kinds = {each: "int64" if each in _INTEGERS else "float64" for each in columns}
+        kinds = {each: kind for each, kind in kinds.items() if each not in _TEXTS}
         return pd.DataFrame(getattr(self, name), columns=columns).astype(kinds)
 
     def plot(self) -> "Figure":
@@ -286,16 +264,15 @@ class Results:
     def write(self, folder: Path) -> None:
         """Write all tables and the manifest into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
-        trajectories = csv_bytes(TRAJECTORIES, self.trajectories)
         failures = [f"{tuple(key)}\n{error}" for key, error in self.failures]
         contents = {
-            "per_seed.csv": csv_bytes(PER_SEED, self.per_seed),
-            "summary.csv": csv_bytes(SUMMARY, self.summary),
-            "diagnostics.csv": csv_bytes(DIAGNOSTICS, self.diagnostics),
-            "trajectories.csv.gz": gzip.compress(trajectories, mtime=0),  # no time in the bytes
             "failures.txt": "\n".join(failures).encode(),
             "manifest.json": json.dumps(self.manifest, indent=1, allow_nan=False).encode() + b"\n",
         }
+        for name, columns in COLUMNS.items():
+            table = csv_bytes(columns, getattr(self, name))
+            packed = gzip.compress(table, mtime=0)  # no time in the bytes
+            contents[_file(name)] = packed if name == "trajectories" else table
         for name, content in contents.items():
             if content:
                 (folder / name).write_bytes(content)
@@ -316,6 +293,11 @@ class Results:
     @property
     def _study(self) -> Mapping[str, Any]:
         return self.manifest.get("study") or {}
+
+    @cached_property
+    def summary(self) -> list[Row]:
+        """Means over the seeds of each method."""
+        return [_summary(key, rows) for key, rows in _grouped(self.per_seed, _METHOD).items()]
 
     @property
     def methods(self) -> list[str]:
@@ -347,55 +329,52 @@ class Results:
     # Numbers at a point
 
     @cached_property
-    def _per_seed(self) -> dict[tuple[Point, str], list[Row]]:
-        return _grouped(self.per_seed)
+    def _per_seed(self) -> dict[tuple[Any, ...], list[Row]]:
+        return _grouped(self.per_seed, _PLACE)
 
     @cached_property
-    def _over_time(self) -> dict[tuple[Point, str], list[Row]]:
-        return _grouped(self.trajectories)
+    def _over_time(self) -> dict[tuple[Any, ...], list[Row]]:
+        return _grouped(self.trajectories, _PLACE)
 
     @cached_property
-    def _by_name(self) -> dict[tuple[Point, str], dict[str, dict[int, dict[int, float]]]]:
-        found: dict[tuple[Point, str], dict[str, dict[int, dict[int, float]]]] = {}
-        for place, rows in _grouped(self.diagnostics).items():
-            names = found.setdefault(place, {})
-            for row in rows:
-                if row["value"] is not None and row["value"] == row["value"]:
-                    seeds = names.setdefault(row["name"], {})
-                    seeds.setdefault(row["seed"], {})[row["position"]] = row["value"]
-        return found
+    def _diagnostics(self) -> dict[tuple[Any, ...], list[Row]]:
+        return _grouped(self.diagnostics, (*_PLACE, "name"))
+
+    def _finals(self, point: Point, method: str, column: str) -> dict[int, float]:
+        rows = sorted(self._per_seed.get((*point, method), ()), key=lambda row: row["seed"])
+        return {row["seed"]: row[column] for row in rows if row[column] is not None}
 
     def regrets(self, point: Point, method: str) -> dict[int, float]:
         """Return the final regrets of a method by seed, without failed cells."""
-        rows = self._per_seed.get((point, method), ())
-        found = {row["seed"]: row["final_regret"] for row in rows}
-        return {seed: found[seed] for seed in sorted(found) if found[seed] is not None}
+        return self._finals(point, method, "final_regret")
+
+    def final_ranks(self, point: Point, method: str) -> dict[int, float]:
+        """Return the ranks with which a method ended, by seed."""
+        return self._finals(point, method, "final_rank")
 
     def mean(self, point: Point, method: str) -> Mean:
         """Return mean final regret and its standard error; both None where nothing was run."""
         return mean_of(list(self.regrets(point, method).values()))
 
-    def final_ranks(self, point: Point, method: str) -> dict[int, float]:
-        """Return the ranks with which a method ended, by seed."""
-        rows = self._per_seed.get((point, method), ())
-        return {row["seed"]: row["final_rank"] for row in rows if row["final_rank"] is not None}
-
     def over_time(self, point: Point, method: str) -> list[Row]:
         """Return the rows of a method over rounds."""
-        return sorted(self._over_time.get((point, method), ()), key=lambda row: row["round"])
+        return sorted(self._over_time.get((*point, method), ()), key=lambda row: row["round"])
 
     def diagnostic(self, point: Point, method: str, name: str) -> dict[int, dict[int, float]]:
         """Return a diagnostic of a method, by seed and position."""
-        found = self._by_name.get((point, method), {}).get(name, {})
-        return {seed: found[seed] for seed in sorted(found)}
+        rows = self._diagnostics.get((*point, method, name), ())
+        found: dict[int, dict[int, float]] = {}
+        for row in sorted(rows, key=lambda row: row["seed"]):
+            found.setdefault(row["seed"], {})[row["position"]] = row["value"]
+        return found
 
     def irreducible(self, point: Point) -> dict[int, float]:
         """Return the regret that no policy can avoid by seed; empty where no world knows it."""
         found: dict[int, float] = {}
-        for method in self.settings[point.setting].methods:
-            for seed, values in self.diagnostic(point, method, "irreducible").items():
-                found.setdefault(seed, values[0])
-        return {seed: found[seed] for seed in sorted(found)}
+        for (*place, _, name), rows in self._diagnostics.items():
+            if (*place, name) == (*point, "irreducible"):
+                found |= {row["seed"]: row["value"] for row in rows}
+        return dict(sorted(found.items()))
 
     def candidates(self, point: Point, method: str) -> list[tuple[dict[str, Any], float]]:
         """Return the settings of a method that were tried on validation seeds, with regrets."""
@@ -412,26 +391,18 @@ class Results:
 
     # What the worlds know
 
-    @cached_property
-    def _realizations(self) -> dict[Point, Any]:
-        return {}
-
     def realization(self, point: Point) -> Any:
         """Return the realization of the first seed; None where its data are not on this machine."""
         if point not in self._realizations:
-            setting = self.settings.get(point.setting)
-            world = None if setting is None else setting.worlds.get(point.p)
-            try:
-                found = world and world.realize(next(iter(self.seeds), 0))
-            except (HalfseenError, OSError):
-                found = None
-            self._realizations[point] = found
+            self._realizations[point] = None
+            with suppress(HalfseenError, OSError, LookupError):
+                world = self.settings[point.setting].worlds[point.p]
+                self._realizations[point] = world.realize(next(iter(self.seeds), 0))
         return self._realizations[point]
 
-    def facts(self, point: Point) -> Facts | None:
-        """Return what the world at a point reveals, where it is known."""
-        found: Facts | None = getattr(self.realization(point), "facts", None)
-        return found
+    def fact(self, point: Point, name: str) -> Any:
+        """Return a fact that the world at a point reveals; None where it is not known."""
+        return getattr(getattr(self.realization(point), "facts", None), name, None)
 
     def number(self, point: Point, name: str) -> float | None:
         """Return p, κ ("conditioning") or a setting of the world; None where it has none."""
@@ -440,11 +411,7 @@ class Results:
         if name == "conditioning":
             problem = getattr(self.realization(point), "problem", None)
             return None if problem is None else float(round(problem().conditioning, 9))
-        if name == "horizon":
-            facts = self.facts(point)
-            return None if facts is None else float(facts.horizon)
-        setting = self.settings.get(point.setting)
-        value = getattr(setting and setting.worlds.get(point.p), name, None)
+        value = getattr(self.settings[point.setting].worlds.get(point.p), name, None)
         return float(value) if isinstance(value, int | float) else None
 
 
@@ -457,15 +424,11 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _summary(key: tuple[Any, ...], results: list[Result]) -> Row:
-    regret = mean_of([result.final_regret for result in results if result.final_regret is not None])
-    ranks = [result.final_rank for result in results if result.final_rank is not None]
-    return _named(key) | {
-        "n": len(results),
-        "mean_regret": regret.mean,
-        "se_regret": regret.standard_error,
-        "mean_rank": mean_of(ranks).mean,
-    }
+def _summary(key: tuple[Any, ...], rows: list[Row]) -> Row:
+    done = [row for row in rows if row["status"] == "ok"]
+    regret = mean_of([row["final_regret"] for row in done if row["final_regret"] is not None])
+    rank = mean_of([row["final_rank"] for row in done if row["final_rank"] is not None])
+    return dict(zip(COLUMNS["summary"], (*key, len(done), *regret, rank.mean), strict=True))
 
 
 def _over_time(key: tuple[Any, ...], results: list[Result]) -> Iterable[Row]:
@@ -474,14 +437,8 @@ def _over_time(key: tuple[Any, ...], results: list[Result]) -> Iterable[Row]:
     for index, round in enumerate(rounds):
         regret = mean_of([result.regret[index] for result in alike])
         rank = mean_of([r for result in alike if (r := result.ranks[index]) is not None])
-        yield _named(key) | {
-            "round": round,
-            "n": len(alike),
-            "mean_regret": regret.mean,
-            "se_regret": regret.standard_error,
-            "mean_rank": rank.mean,
-            "se_rank": rank.standard_error,
-        }
+        means = (len(alike), *regret, *rank)
+        yield dict(zip(COLUMNS["trajectories"], (*key, round, *means), strict=True))
 
 
 def _diagnostics(key: CellKey, result: Result) -> Iterable[Row]:
@@ -490,10 +447,6 @@ def _diagnostics(key: CellKey, result: Result) -> Iterable[Row]:
         for position, value in enumerate(values):
             if isinstance(value, int | float):
                 yield key._asdict() | {"name": name, "position": position, "value": value}
-
-
-def _named(key: tuple[Any, ...]) -> Row:
-    return dict(zip(_METHOD, key, strict=True))
 
 
 def csv_bytes(columns: tuple[str, ...], rows: Iterable[Row]) -> bytes:
@@ -505,10 +458,11 @@ def csv_bytes(columns: tuple[str, ...], rows: Iterable[Row]) -> bytes:
     return buffer.getvalue().encode()
 
 
-def _grouped(rows: Iterable[Row]) -> dict[tuple[Point, str], list[Row]]:
-    found: dict[tuple[Point, str], list[Row]] = {}
+def _grouped(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
+    """Return rows by their values in some columns."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault((Point(row["setting"], row["p"]), row["method"]), []).append(row)
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
     return found
 
 
@@ -531,44 +485,44 @@ def prob_of(world: World) -> float | None:
     A table from which nothing more is hidden has none: it has its own missing values.
     """
     prob = getattr(world, "observe_prob", None)
-    if isinstance(world, TableWorld | RealTableWorld) and prob == 1:
-        return None
-    return float(prob) if isinstance(prob, float | int) else None
+    shown = not (isinstance(world, TableWorld | RealTableWorld) and prob == 1)
+    return float(prob) if isinstance(prob, float | int) and shown else None
 
 
 def setting_from(
-    world: Mapping[str, Any], probs: Iterable[float], methods: Mapping[str, Mapping[str, Any]]
+    world: Mapping[str, Any], probs: Iterable[float], methods: Mapping[str, Any]
 ) -> Setting:
     """Return a setting from plain data; without probabilities the world keeps its own."""
     worlds: dict[float | None, World] = {
         float(p): world_from({**world, "observe_prob": p}) for p in probs
     }
-    if not worlds:
-        alone = world_from(world)
-        worlds[prob_of(alone)] = alone
+    worlds |= {prob_of(each): each for each in ([] if worlds else [world_from(world)])}
     return Setting(worlds, {key: method_from(key, plain) for key, plain in methods.items()})
 
 
-def _rows(path: Path, columns: tuple[str, ...]) -> list[Row]:
+def _file(name: str) -> str:
+    return f"{name}.csv.gz" if name == "trajectories" else f"{name}.csv"
+
+
+def _rows(folder: Path, name: str) -> list[Row]:
     """Return the rows of a table in their types; only numbers that are not whole may be missing."""
+    path, columns = folder / _file(name), COLUMNS[name]
     with _reading(path):
         content = path.read_bytes()
         text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
         lines = csv.reader(io.StringIO(text))
         if next(lines, None) != list(columns):
             raise ValueError(f"its columns are not {', '.join(columns)}")
-        kinds = [(name, _kind(name)) for name in columns]
+        kinds: dict[str, Any] = {each: int if each in _INTEGERS else _number for each in columns}
+        kinds |= {each: str for each in columns if each in _TEXTS}
         return [
-            {name: kind(value) for (name, kind), value in zip(kinds, line, strict=True)}
+            {each: kind(text) for (each, kind), text in zip(kinds.items(), line, strict=True)}
             for line in lines
         ]
 
 
-def _kind(name: str) -> Any:
-    """Return what turns the text of a column into a value."""
-    if name in INTEGERS:
-        return int
-    return str if name in TEXTS else lambda text: float(text) if text else None
+def _number(text: str) -> float | None:
+    return float(text) if text else None
 
 
 def _manifest(path: Path) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """Policies in a world over many seeds: the run of any study."""
 
+import importlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,18 +11,17 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import Any
 
-from halfseen import checks, params
-from halfseen.errors import HalfseenError, InvalidSettingError
+from halfseen import checks
+from halfseen.errors import HalfseenError, InvalidSettingError, StudyError
 from halfseen.lazy import from_extra
 from halfseen.log import logger
 from halfseen.policies.base import Policy
-from halfseen.policies.registry import register_policy, registered
-from halfseen.simulation import plugins
+from halfseen.policies.registry import register_policy
 from halfseen.simulation.cells import Cell, CellKey, Result, run_cell
-from halfseen.simulation.methods import MEASURE, MEASURES, Method, method_from
+from halfseen.simulation.methods import MEASURE, MEASURES, Method, OwnMethod, method_from
 from halfseen.simulation.results import Results, prob_of, versions
 from halfseen.simulation.store import Store
-from halfseen.worlds.base import Facts, World
+from halfseen.worlds.base import World
 
 try:
     from threadpoolctl import threadpool_limits
@@ -28,19 +29,6 @@ except ModuleNotFoundError:  # it comes with the extra `paper`
     threadpool_limits = None
 
 _MOST_JOBS = 1024  # each is a process of some hundred megabytes
-
-
-class OwnMethod(Method):
-    """A method that is a function from facts to a fresh policy, for quick experiments."""
-
-    make: Callable[[Facts], Policy] = params.custom(check=lambda _, value: value, kind="callable")
-
-    def build(self, facts: Facts) -> Policy:
-        """Return a fresh policy."""
-        return self.make(facts)
-
-    def check(self) -> None:
-        """Do nothing: what it makes is known when it is built."""
 
 
 def simulate(
@@ -51,7 +39,6 @@ def simulate(
     name: str = "simulation",
     jobs: int | None = None,
     out: str | Path | None = None,
-    again: bool = False,
     points: int = 100,
     progress: bool = False,
 ) -> Results:
@@ -70,12 +57,10 @@ def simulate(
         Processes; all cores by default. `joblib.parallel_config` chooses another backend.
     out : path, optional
         Folder for the results. Finished cells found there are not run again.
-    again : bool
-        Run finished cells again as well.
     points : int
         Rounds at which regret over time is kept.
     progress : bool
-        Show a progress bar, if rich is installed.
+        Show a progress bar (needs the extra `paper`).
 
     Returns
     -------
@@ -102,17 +87,12 @@ def simulate(
             f"must be a world, such as LowRankWorld(), got {world!r}", name="world"
         )
     world = rooted(world)
+    place = CellKey(name, "default", prob_of(world), "", 0)
     cells = [
-        Cell(
-            key=CellKey(name, "default", prob_of(world), key, seed),
-            world=world,
-            method=method,
-            points=points,
-        )
+        Cell(key=place._replace(method=key, seed=seed), world=world, method=method, points=points)
         for key, method in methods.items()
         for seed in each
     ]
-    run_options: Any = {"jobs": jobs, "again": again, "progress": progress}
     study: dict[str, Any] = {"name": name, "title": name, "seeds": each}
     own = [key for key, method in methods.items() if isinstance(method, OwnMethod)]
     if own and out is not None:
@@ -125,7 +105,7 @@ def simulate(
         setting = {"world": world.to_dict(), "observe_prob": [], "methods": plain}
         study["settings"] = {"default": setting}
     store = None if out is None else Store(out)
-    results = run(cells, store, manifest={"study": study}, **run_options)
+    results = run(cells, store, manifest={"study": study}, jobs=jobs, progress=progress)
     warn_of_failures(results)
     return results
 
@@ -146,34 +126,24 @@ def run(
     store: Store | None = None,
     *,
     jobs: int | None = None,
-    again: bool = False,
     progress: bool = False,
     write: bool = True,
     manifest: Mapping[str, Any] | None = None,
 ) -> Results:
     """Run the cells that a store does not have, and return (and write) the tables of all.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-    store : Store, optional
-        Where finished cells are kept and tables are written.
-    jobs, again, progress
-        As in `simulate`.
-    write : bool
-        Whether tables are written into the store's folder.
-    manifest : mapping, optional
-        What `manifest.json` records besides versions and duration.
+    Finished cells are kept in the store, and tables are written there if `write`. `manifest` is
+    what `manifest.json` records besides versions and duration.
     """
     started = time.perf_counter()
     finished: dict[CellKey, Result] = {}
     with nullcontext() if store is None else store.writing():
-        if store is not None and again:
-            store.forget(cells)
         missing = cells if store is None else store.missing(cells)
         running: Iterable[tuple[Cell, Result]] = run_cells(missing, jobs=jobs)
         if progress and missing:
-            running = _with_bar(running, len(missing))
+            with from_extra("paper"):
+                from rich.progress import track
+            running = track(running, f"{len(missing)} cells to run", total=len(missing))
         for cell, result in running:
             if store is not None:
                 store.add(cell, result)
@@ -196,21 +166,8 @@ def run(
     return results
 
 
-def _with_bar(
-    results: Iterable[tuple[Cell, Result]], n_cells: int
-) -> Iterable[tuple[Cell, Result]]:
-    try:
-        from rich.progress import track
-    except ModuleNotFoundError:
-        return results
-    return track(results, f"{n_cells} cells to run", total=n_cells)
-
-
 def run_cells(
-    cells: Sequence[Cell],
-    *,
-    jobs: int | None = None,
-    run: Callable[[Cell], Result] = run_cell,
+    cells: Sequence[Cell], *, jobs: int | None = None, run: Callable[[Cell], Result] = run_cell
 ) -> Iterator[tuple[Cell, Result]]:
     """Yield every cell with its result, in the order in which they finish.
 
@@ -252,7 +209,7 @@ def _in_parallel(
         batch_size=1,
         pre_dispatch="2*n_jobs",
         initializer=_begin_worker,  # used by backends that start processes
-        initargs=(os.getpid(), tuple(plugins.loaded)),
+        initargs=(os.getpid(), tuple(_plugins)),
     )
     # Long ones first, so that no core waits for the last.
     order = sorted(range(len(cells)), key=lambda place: -cells[place].horizon)
@@ -292,7 +249,7 @@ def _begin_worker(caller: int, names: Sequence[str]) -> None:
 
     threading.Thread(target=watch, daemon=True).start()
     for name in names:
-        plugins.load_plugin(name)
+        load_plugin(name)
 
 
 def _named_in(cell: Cell) -> list[Any]:
@@ -301,13 +258,11 @@ def _named_in(cell: Cell) -> list[Any]:
     A worker does not run the caller's script, so it must be given the classes defined there.
     Unpickling a measure imports its module, which registers it.
     """
-    found: list[Any] = []
-    for name in cell.method.policies():
-        with suppress(HalfseenError):  # an unknown name fails the cell
-            found.append(registered(name))
     if cell.method.policy == MEASURE:
-        found.append(MEASURES[cell.method.settings["measure"]])
-    return found
+        return [MEASURES[cell.method.settings["measure"]]]
+    with suppress(HalfseenError):  # an unknown name fails the cell
+        return [each for each in cell.method.classes() if issubclass(each, Policy)]
+    return []
 
 
 def _run_in_worker(
@@ -344,25 +299,59 @@ def methods_from(policies: Iterable[str] | Mapping[str, Any]) -> dict[str, Metho
         policies = [policies]
     methods: dict[str, Method] = {}
     for key in policies:
-        value = policies[key] if isinstance(policies, Mapping) else {}
         if not isinstance(key, str):
             raise InvalidSettingError(
                 f"policies must be keys such as 'tofu', or a mapping from keys, got {key!r}"
             )
-        if isinstance(value, Method):
-            methods[key] = value
-        elif isinstance(value, Mapping):
-            methods[key] = method_from(key, value)
-        elif callable(value):
-            methods[key] = OwnMethod(policy=key, make=value)
-        else:
-            raise InvalidSettingError(
-                f"policies[{key!r}] must be settings, a Method or a function, got {value!r}"
-            )
         try:
+            methods[key] = method_from(key, policies[key] if isinstance(policies, Mapping) else {})
             methods[key].check()
         except HalfseenError as error:
             raise InvalidSettingError(f"policies[{key!r}]: {error}") from None
     if not methods:
         raise InvalidSettingError("policies must name at least one, such as 'tofu', got none")
     return methods
+
+
+# Plugins: a user's files and modules, which register policies and worlds when imported
+
+_plugins: list[str] = []  # absolute paths and names of modules, in the order of imports
+
+
+def load_plugin(name: str) -> None:
+    """Import a plugin once.
+
+    Parameters
+    ----------
+    name : str
+        A Python file, or a module that can be imported or is in the current folder.
+
+    Raises
+    ------
+    StudyError
+        It does not exist, or its import fails.
+    """
+    path = Path(name if name.endswith(".py") else f"{name}.py")
+    try:
+        if name.endswith(".py") or (path.exists() and importlib.util.find_spec(name) is None):
+            name = str(path.resolve())
+            _import_file(Path(name))
+        else:
+            importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        raise StudyError(
+            f"plugin {name!r} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    if name not in _plugins:
+        _plugins.append(name)
+
+
+def _import_file(path: Path) -> None:
+    """Import a file as a module of its name; it can import modules in the same folder."""
+    if not path.is_file():
+        raise FileNotFoundError("there is no such file")
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    module = importlib.import_module(path.stem)
+    if getattr(module, "__file__", None) != str(path):
+        raise ImportError(f"another module is called {path.stem!r}: rename the file")

@@ -94,18 +94,6 @@ class Store:
         self._is_cut = False
         self._results[cell.fingerprint] = result
 
-    def forget(self, cells: Sequence[Cell]) -> None:
-        """Remove the results of some cells, so that they are run again."""
-        gone = {cell.fingerprint for cell in cells} & set(self._results)
-        if not gone:
-            return
-        lines = self.path.read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if (read := _read(line)) and read[0] not in gone]
-        draft = self.path.with_suffix(".draft")
-        draft.write_bytes(b"".join(kept))
-        draft.replace(self.path)  # all or nothing
-        self._results = {key: found for key, found in self._results.items() if key not in gone}
-
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:

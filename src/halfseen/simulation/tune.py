@@ -24,8 +24,7 @@ Grid = Mapping[str, Sequence[Any]]
 Candidate = dict[str, Any]
 """One value for each setting of a grid."""
 
-# Relative difference below which means are equal, so that rounding does not decide.
-_SAME = 1e-9
+_SAME = 1e-9  # relative difference below which means are equal, so that rounding does not decide
 
 
 def candidates(grid: Grid) -> list[Candidate]:
@@ -60,19 +59,7 @@ class Tuned(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A method to be tuned in a world.
-
-    Attributes
-    ----------
-    place : CellKey
-        The key of the method's cells; its seed is ignored.
-    method : Method
-    grid : mapping
-        Values to try by setting.
-    world : World
-    seeds : tuple of int
-        Validation seeds.
-    """
+    """A method to be tuned in a world on validation seeds; the seed of `place` is ignored."""
 
     place: CellKey
     method: Method
@@ -82,25 +69,22 @@ class Task:
 
     def cells(self) -> list[Cell]:
         """Return the cells of all candidates, under names such as `zf-oful?ridge=0.1`."""
-        return [
-            Cell(
-                key=self.place._replace(method=self._name(candidate), seed=seed),
-                world=self.world,
-                method=applied(self.method, candidate),
-                points=2,
-            )
-            for candidate in candidates(self.grid)
-            for seed in self.seeds
-        ]
+        found = []
+        for candidate in candidates(self.grid):
+            values = "&".join(f"{name}={json.dumps(value)}" for name, value in candidate.items())
+            place = self.place._replace(method=f"{self.place.method}?{values}")
+            method = applied(self.method, candidate)
+            found += [
+                Cell(key=place._replace(seed=seed), world=self.world, method=method, points=2)
+                for seed in self.seeds
+            ]
+        return found
 
-    def outcome(self, regrets: Mapping[CellKey, float]) -> Tuned:
-        """Return the candidate with the lowest mean regret."""
-        tried = candidates(self.grid)
-        found = [
-            [regrets[self.place._replace(method=self._name(each), seed=s)] for s in self.seeds]
-            for each in tried
-        ]
-        best = best_of([math.fsum(each) / len(each) for each in found])
+    def outcome(self, regrets: Sequence[float]) -> Tuned:
+        """Return the candidate with the lowest mean regret, given those of all cells."""
+        tried, n = candidates(self.grid), len(self.seeds)
+        found = [regrets[at : at + n] for at in range(0, len(regrets), n)]
+        best = best_of([math.fsum(each) / n for each in found])
         rows = [
             self.place._asdict()
             | {"candidate": json.dumps(candidate), "seed": seed}
@@ -109,10 +93,6 @@ class Task:
             for seed, regret in zip(self.seeds, found[at], strict=True)
         ]
         return Tuned(applied(self.method, tried[best]), tried[best], rows)
-
-    def _name(self, candidate: Candidate) -> str:
-        values = "&".join(f"{name}={json.dumps(value)}" for name, value in candidate.items())
-        return f"{self.place.method}?{values}"
 
 
 def tune(
@@ -124,7 +104,7 @@ def tune(
     reporting: Iterable[int],
     jobs: int | None = None,
 ) -> Tuned:
-    """Choose the settings of a method that have the lowest mean regret on validation seeds.
+    """Choose settings of a method by its mean final regret on validation seeds.
 
     Parameters
     ----------
@@ -149,29 +129,6 @@ def tune(
     >>> sorted(tuned.chosen), len(tuned.rows)
     (['ridge'], 4)
     """
-    _check_grid(grid)
-    validation = tuple(seeds_from(seeds))
-    both = sorted(set(validation) & set(seeds_from(reporting)))
-    if both:
-        raise InvalidSettingError(
-            f"must have none of the seeds that are reported on, got {both} in both: a method looks "
-            "too good on the seeds that it was tuned on",
-            name="seeds",
-        )
-    key = method if isinstance(method, str) else method.policy
-    world = rooted(world)
-    task = Task(
-        place=CellKey("tuning", "default", prob_of(world), key, 0),
-        method=method_from(method, {}) if isinstance(method, str) else method,
-        grid=grid,
-        world=world,
-        seeds=validation,
-    )
-    (tuned,) = run_tasks([task], jobs=jobs)
-    return tuned
-
-
-def _check_grid(grid: Grid) -> None:
     if not isinstance(grid, Mapping) or not grid:
         raise InvalidSettingError(
             f"must have at least one setting with values to try, got {grid!r}", name="grid"
@@ -182,53 +139,63 @@ def _check_grid(grid: Grid) -> None:
             raise InvalidSettingError(
                 f"must be a list of different values to try, got {values!r}", name=name
             )
+    validation = tuple(seeds_from(seeds))
+    both = sorted(set(validation) & set(seeds_from(reporting)))
+    if both:
+        raise InvalidSettingError(
+            f"must have none of the seeds that are reported on, got {both} in both: a method looks "
+            "too good on the seeds that it was tuned on",
+            name="seeds",
+        )
+    key = method if isinstance(method, str) else method.policy
+    world, chosen = rooted(world), method_from(key, {} if isinstance(method, str) else method)
+    place = CellKey("tuning", "default", prob_of(world), key, 0)
+    task = Task(place=place, method=chosen, grid=grid, world=world, seeds=validation)
+    return run_tasks([task], jobs=jobs)[0]
 
 
 def run_tasks(tasks: Sequence[Task], store: Store | None = None, **how: Any) -> list[Tuned]:
     """Run the candidates of all tasks that a store does not have, and choose.
 
-    `how` are `jobs`, `again` and `progress`, as in `simulate`.
+    `how` are `jobs` and `progress`, as in `simulate`.
 
     Raises
     ------
     HalfseenError
         A candidate failed, so that the best of the grid is not known.
     """
-    cells = [cell for task in tasks for cell in task.cells()]
-    results = run(cells, store, write=False, **how)
+    cells = [task.cells() for task in tasks]
+    results = run([cell for each in cells for cell in each], store, write=False, **how)
     for key, error in results.failures:
         raise HalfseenError(
             f"tuning stopped, because {key.method} failed on seed {key.seed} "
             f"(p = {key.p}): {error.strip().splitlines()[-1]}"
         )
-    regrets = {
-        CellKey(*(row[name] for name in CellKey._fields)): row["final_regret"]
-        for row in results.per_seed
-    }
-    return [task.outcome(regrets) for task in tasks]
+    regrets = iter([row["final_regret"] for row in results.per_seed])
+    return [
+        task.outcome(list(itertools.islice(regrets, len(each))))
+        for task, each in zip(tasks, cells, strict=True)
+    ]
 
 
 def applied(method: Method, candidate: Mapping[str, Any]) -> Method:
     """Return a method with the settings of a candidate.
 
-    >>> applied(method_from("ra-tofu", {}), {"rank.cap": 5}).settings["rank"]["cap"]
+    >>> applied(method_from("ra-tofu"), {"rank.cap": 5}).settings["rank"]["cap"]
     5
     """
-    if not candidate:
-        return method
     changed = deepcopy(method.to_dict())
     for name, value in candidate.items():
         *path, last = name.split(".")
         table = changed
         for step in path:
-            inner = table.setdefault(step, {})
-            if not isinstance(inner, dict):
+            table = table.setdefault(step, {})
+            if not isinstance(table, dict):
                 raise InvalidSettingError(
-                    f"cannot be set: {step} is {inner!r}, not a table", name=name
+                    f"cannot be set: {step} is {table!r}, not a table", name=name
                 )
-            table = inner
         table[last] = value
-    return method.changed(changed)
+    return method.changed(changed) if candidate else method
 
 
 def write_calibration(folder: Path, tuned: Iterable[Tuned]) -> None:

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 from halfseen.errors import InvalidSettingError
-from halfseen.theory.problem import Problem
+from halfseen.theory.representation import Problem
 
 GAP_SCALE = 1 / (2 * math.sqrt(2))
 """c_0 of the gaps: γ² + Δ² ≤ 2 c_0² S² B_X² = S² B_X²/4 uses the whole norm budget."""
@@ -24,15 +24,7 @@ LEAK_RATE_LIMIT = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowerBound:
-    """A lower bound on worst-case expected regret, in two parts.
-
-    Parameters
-    ----------
-    reward : float
-        The cost of learning from noisy rewards.
-    hidden : float
-        The cost of learning what the masks hide.
-    """
+    """A lower bound on worst-case expected regret: for noisy rewards, and for what masks hide."""
 
     reward: float
     hidden: float
@@ -87,22 +79,15 @@ def hard_instance_gaps(problem: Problem) -> Gaps:
     return Gaps(reward_gap=GAP_SCALE * min(scale, noise), hidden_gap=GAP_SCALE * scale)
 
 
-def divergence_bound(*, n_rewards: int, gap: float, noise_scale: float) -> float:
-    """Return 2nγ²/R², the largest divergence of n rewards if a sign moves means by at most 2γ.
-
-    Paper: eq:iid_lb_kl_nu
-    Paper: eq:iid_lb_kl_sigma
-    """
-    return 2 * n_rewards * (gap / noise_scale) ** 2
-
-
 def reward_sign_error(*, round: int, reward_gap: float, noise_scale: float) -> float:
     """Return exp(-2(t-1)γ²/R²)/4, a lower bound on P(round t acts on the wrong ν).
 
+    A sign that moves means by at most 2γ changes n rewards by a divergence of at most 2nγ²/R².
+
     Paper: lem:iid_nu_testing_refined
+    Paper: eq:iid_lb_kl_nu
     """
-    learned = divergence_bound(n_rewards=round - 1, gap=reward_gap, noise_scale=noise_scale)
-    return math.exp(-learned) / 4
+    return math.exp(-2 * (round - 1) * (reward_gap / noise_scale) ** 2) / 4
 
 
 def hidden_sign_error(
@@ -111,9 +96,10 @@ def hidden_sign_error(
     """Return exp(-2Kp²t - 2(t-1)Δ²/R²)/4, a lower bound on P(round t acts on the wrong σ).
 
     Paper: lem:iid_sigma_testing_refined
+    Paper: eq:iid_lb_kl_sigma
     """
-    learned = divergence_bound(n_rewards=round - 1, gap=hidden_gap, noise_scale=noise_scale)
-    return math.exp(-2 * n_arms * observe_prob**2 * round - learned) / 4
+    seen = math.exp(-2 * n_arms * observe_prob**2 * round)
+    return seen * reward_sign_error(round=round, reward_gap=hidden_gap, noise_scale=noise_scale)
 
 
 def lower_bound_at(problem: Problem, gaps: Gaps, *, round: int) -> LowerBound:
@@ -150,13 +136,12 @@ def explicit_lower_bound(problem: Problem, gaps: Gaps) -> LowerBound:
     """
     first = lower_bound_at(problem, gaps, round=1)
     leak = 2 * problem.n_arms * problem.observe_prob**2
-    rates = [
-        divergence_bound(n_rewards=1, gap=gap, noise_scale=problem.noise_scale)
-        for gap in (gaps.reward_gap, gaps.hidden_gap)
-    ]
+    reward, hidden = (
+        2 * (gap / problem.noise_scale) ** 2 for gap in (gaps.reward_gap, gaps.hidden_gap)
+    )
     return LowerBound(
-        reward=first.reward * _geometric_sum(rates[0], problem.horizon),
-        hidden=first.hidden * _geometric_sum(leak + rates[1], problem.horizon),
+        reward=first.reward * _geometric_sum(reward, problem.horizon),
+        hidden=first.hidden * _geometric_sum(leak + hidden, problem.horizon),
     )
 
 

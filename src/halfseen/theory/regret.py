@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
-from halfseen.theory.problem import Problem
 from halfseen.theory.representation import (
     C_SUB,
+    Problem,
     burn_in_length,
     log_term,
     misspecification_at,
@@ -28,14 +28,9 @@ from halfseen.theory.representation import (
 class RegretBound:
     """An upper bound on regret, in four parts.
 
-    Parameters
-    ----------
-    startup : float
-        Rounds before the representation is accurate, charged at the worst rate.
-    ridge, noise : float
-        The cost of learning m numbers from rewards: regularisation and noise.
-    representation : float
-        The cost of using an estimated subspace and filled arms.
+    `startup` are the rounds before the representation is accurate, charged at the worst rate,
+    `ridge` and `noise` the cost of learning m numbers from rewards, `representation` the cost of an
+    estimated subspace and filled arms.
     """
 
     startup: float
@@ -50,9 +45,7 @@ class RegretBound:
 
 
 def potential_sums(*, n_rounds: int, potential: float) -> tuple[float, float]:
-    """Return bounds on the sums of q_t² and of q_t over an epoch: 2Γ and sqrt(2nΓ).
-
-    They need λ ≥ B_e², which makes every q_t at most 1.
+    """Return bounds on the sums of q_t² and of q_t over an epoch, if λ ≥ B_e²: 2Γ and sqrt(2nΓ).
 
     Paper: eq:potential_sums
 
@@ -64,8 +57,6 @@ def potential_sums(*, n_rounds: int, potential: float) -> tuple[float, float]:
 
 def contracted_bias_bound(*, misspecification: float, n_samples: int) -> float:
     """Return b sqrt(n), which n misspecified rewards add to the confidence radius.
-
-    The leverage matrix of the features is a contraction, so the joint norm of the errors enters.
 
     Paper: lem:epoch_bias_term
 
@@ -104,19 +95,15 @@ def epoch_regret_bound(
     confidence: float,
     misspecification: float,
 ) -> RegretBound:
-    """Return the bound on R_e from the epoch's own potential and misspecification.
-
-    2√2 S sqrt(λΓn) + 2√2 R sqrt(Γ(Γ + H_e) n) + 2bn(sqrt(Γ) + 1), where `confidence` is
-    H_e = 2 log(1/δ_e).
+    """Return the bound on R_e: 2√2 S sqrt(λΓn) + 2√2 R sqrt(Γ(Γ + H_e) n) + 2bn(sqrt(Γ) + 1).
 
     Paper: eq:epoch_regret_expanded
     """
-    summed = 2 * potential_sums(n_rounds=n_rounds, potential=potential)[1]
-    deviation = math.sqrt(potential + confidence)
+    learned = 2 * potential_sums(n_rounds=n_rounds, potential=potential)[1]
     return RegretBound(
         startup=0.0,
-        ridge=math.sqrt(ridge) * theta_bound * summed,
-        noise=noise_scale * deviation * summed,
+        ridge=math.sqrt(ridge) * theta_bound * learned,
+        noise=noise_scale * math.sqrt(potential + confidence) * learned,
         representation=2 * misspecification * n_rounds * (math.sqrt(potential) + 1),
     )
 
@@ -138,9 +125,7 @@ def potential_envelope(problem: Problem) -> float:
 
 
 def representation_cost(problem: Problem, *, representation_failure_prob: float) -> float:
-    """Return A_rep, for which b_e ≤ A_rep / sqrt(τ_e) in every epoch.
-
-    4√2 C_sub S B_X (κ/p²) sqrt((m/K) log(8dT/δ_rep)).
+    """Return A_rep = 4√2 C_sub S B_X (κ/p²) sqrt((m/K) log(8dT/δ_rep)): b_e ≤ A_rep / sqrt(τ_e).
 
     Paper: lemma:uniform_epoch_envelopes
     Paper: eq:be_unknown_rank_bound
@@ -154,10 +139,9 @@ def representation_cost(problem: Problem, *, representation_failure_prob: float)
 def uniform_epoch_regret_bound(
     problem: Problem, *, n_rounds: int, confidence: float, misspecification: float
 ) -> RegretBound:
-    """Return the bound on R_e with the envelope G_T and λ = 4 B_X² put in.
+    """Return `epoch_regret_bound` with Γ = G_T and λ = 4 B_X².
 
-    2√2 S sqrt(λ G_T n) + 2√2 R sqrt(G_T(G_T + H) n) + 2bn (sqrt(G_T) + 1), where `confidence` is H:
-    H_e of one epoch, or the H_T that the theorems use for all of them; b ≤ A_rep / sqrt(τ_e).
+    `confidence` is H_e of one epoch, or the H_T that the theorems use for all of them.
 
     Paper: eq:epoch_regret_uniform
     Paper: lemma:epoch_regret
@@ -192,54 +176,31 @@ def n_epochs_bound(horizon: int) -> int:
     return (horizon - 1).bit_length() + 2
 
 
-def known_rank_confidence_term(*, n_epochs: int, failure_prob: float) -> float:
-    """Return H_T = 2 log(2(E + 1)/δ), from δ_e = δ/(2(E + 1)) in each of E + 1 epochs.
-
-    Paper: thm:main_regret
-
-    >>> round(known_rank_confidence_term(n_epochs=5, failure_prob=0.1), 4)  # 2 log(100)
-    9.2103
-    """
-    return confidence_term(failure_prob / (2 * n_epochs))
-
-
-def doubling_sum_bound(horizon: int) -> float:
-    """Return 4 sqrt(T), which bounds Σ sqrt(n_e) and Σ n_e/sqrt(τ_e) of a doubling schedule.
-
-    Paper: eq:main_regret_post_burnin_explicit
-    """
-    return 4 * math.sqrt(horizon)
-
-
 def post_burn_in_regret_bound(
     problem: Problem, *, confidence: float, representation_failure_prob: float
 ) -> RegretBound:
-    """Return the bound on the regret of all epochs together.
+    """Return the bound on the regret of all epochs together; `confidence` is H_T.
 
-    8√2 S sqrt(λ G_T T) + 8√2 R sqrt(G_T(G_T + H_T) T) + 8 A_rep (sqrt(G_T) + 1) sqrt(T), with
-    λ = 4 B_X² and `confidence` = H_T.
+    In a doubling schedule Σ sqrt(n_e) and Σ n_e/sqrt(τ_e) are at most 4 sqrt(T), as in one epoch of
+    16 T rounds with b = A_rep/(4 sqrt(T)).
 
     Paper: eq:main_regret_post_burnin_explicit
     """
-    rounds = doubling_sum_bound(problem.horizon)
-    potential = potential_envelope(problem)
     cost = representation_cost(problem, representation_failure_prob=representation_failure_prob)
-    learning = 2 * math.sqrt(2 * potential) * rounds
-    return RegretBound(
-        startup=0.0,
-        ridge=math.sqrt(theorem_ridge(problem)) * problem.theta_bound * learning,
-        noise=problem.noise_scale * math.sqrt(potential + confidence) * learning,
-        representation=2 * cost * (math.sqrt(potential) + 1) * rounds,
+    return uniform_epoch_regret_bound(
+        problem,
+        n_rounds=16 * problem.horizon,
+        confidence=confidence,
+        misspecification=cost / (4 * math.sqrt(problem.horizon)),
     )
 
 
 def main_regret_bound(problem: Problem, *, failure_prob: float) -> RegretBound:
     """Return the explicit bound on R_T that holds with probability 1 - δ.
 
-    2 B_X S t_b plus the bound over all epochs, where δ_rep = δ/2, t_b is taken at δ_rep/4, and H_T
-    counts the epochs that begin after t_b within the horizon (at least one).
-
-    The condition on p is a premise: see `observe_prob_condition` at δ_rep/4.
+    2 B_X S t_b plus the bound over all epochs, where δ_rep = δ/2, t_b is taken at δ_rep/4, and
+    H_T = 2 log(2(E + 1)/δ) counts the epochs that begin after t_b within the horizon (at least
+    one). The condition on p is a premise: see `observe_prob_condition` at δ_rep/4.
 
     Paper: thm:main_regret
 
@@ -252,32 +213,14 @@ def main_regret_bound(problem: Problem, *, failure_prob: float) -> RegretBound:
     >>> main_regret_bound(problem, failure_prob=0.05).total > trivial_regret_bound(problem)
     True
     """
-    representation_failure_prob = failure_prob / 2
-    level = representation_level(representation_failure_prob)
-    burn_in = burn_in_length(problem, failure_prob=level)
+    burn_in = burn_in_length(problem, failure_prob=representation_level(failure_prob / 2))
     epochs = max(1, n_epochs(burn_in=burn_in, horizon=problem.horizon))
     learning = post_burn_in_regret_bound(
         problem,
-        confidence=known_rank_confidence_term(n_epochs=epochs, failure_prob=failure_prob),
-        representation_failure_prob=representation_failure_prob,
+        confidence=confidence_term(failure_prob / (2 * epochs)),
+        representation_failure_prob=failure_prob / 2,
     )
     return replace(learning, startup=2 * problem.arm_bound * problem.theta_bound * burn_in)
-
-
-def naive_regret_bound(problem: Problem, *, failure_prob: float) -> RegretBound:
-    """Return the bound with the misspecification controlled by the triangle inequality.
-
-    With the naive radius b sqrt(2nΓ) in place of b sqrt(n), the sum over an epoch becomes
-    Σ 2b sqrt(2(t - τ_e)Γ) q_t ≤ 2√2 bnΓ, and the last term of the theorem
-    8 A_rep (√2 G_T + 1) sqrt(T): of order κ m^(3/2) sqrt(T)/(p² sqrt(K)) instead of
-    κ m sqrt(T)/(p² sqrt(K)).
-
-    Paper: eq:naive-bias-triangle
-    """
-    contracted = main_regret_bound(problem, failure_prob=failure_prob)
-    potential = potential_envelope(problem)
-    loss = (math.sqrt(2) * potential + 1) / (math.sqrt(potential) + 1)
-    return replace(contracted, representation=loss * contracted.representation)
 
 
 def trivial_regret_bound(problem: Problem) -> float:
@@ -289,9 +232,7 @@ def trivial_regret_bound(problem: Problem) -> float:
 
 
 def rank_identification_length(problem: Problem, *, failure_prob: float) -> int:
-    """Return t_rank, after which ρ_t ≤ λ_m/4.
-
-    ⌈512 B_X² λ̄ / (λ_m² p² K) · log(2dT/δ_rank)⌉.
+    """Return t_rank = ⌈512 B_X² λ̄ / (λ_m² p² K) · log(2dT/δ_rank)⌉, after which ρ_t ≤ λ_m/4.
 
     Paper: eq:t_rank_explicit
     Paper: eq:rho_after_t_rank
@@ -315,9 +256,7 @@ def rank_identification_length(problem: Problem, *, failure_prob: float) -> int:
 def identification_length(
     problem: Problem, *, rank_failure_prob: float, representation_failure_prob: float
 ) -> int:
-    """Return t_id = max(t_b, t_rank), after which rank and imputation are reliable.
-
-    t_b is taken at δ_rep/4, t_rank at δ_rank.
+    """Return t_id, the larger of t_b (at δ_rep/4) and t_rank (at δ_rank).
 
     Paper: lemma:unknown_rank_representation
     """
@@ -337,17 +276,6 @@ def rank_adaptive_n_epochs(horizon: int) -> int:
     return n_epochs_bound(horizon) - 1
 
 
-def rank_adaptive_confidence_term(*, horizon: int, failure_prob: float) -> float:
-    """Return H_T = 2 log(E_T/δ_oful) with E_T = ⌈log2 T⌉ + 1 epochs sharing δ_oful.
-
-    Paper: thm:unknown_rank
-
-    >>> round(rank_adaptive_confidence_term(horizon=512, failure_prob=0.1), 4)  # 2 log(100)
-    9.2103
-    """
-    return confidence_term(failure_prob / rank_adaptive_n_epochs(horizon))
-
-
 def rank_adaptive_regret_bound(
     problem: Problem,
     *,
@@ -358,7 +286,7 @@ def rank_adaptive_regret_bound(
     """Return the explicit bound on R_T that holds with probability 1 - δ_rank - δ_rep - δ_oful.
 
     4 B_X S (t_id + 1), because τ_⋆ ≤ 2 (t_id + 1), plus the same bound over epochs as with known
-    rank.
+    rank, where H_T = 2 log(E_T/δ_oful).
 
     Paper: eq:unknown_rank_explicit_regret
     Paper: eq:tau_star_bound
@@ -371,9 +299,7 @@ def rank_adaptive_regret_bound(
     )
     learning = post_burn_in_regret_bound(
         problem,
-        confidence=rank_adaptive_confidence_term(
-            horizon=problem.horizon, failure_prob=oful_failure_prob
-        ),
+        confidence=confidence_term(oful_failure_prob / rank_adaptive_n_epochs(problem.horizon)),
         representation_failure_prob=representation_failure_prob,
     )
     return replace(learning, startup=4 * problem.arm_bound * problem.theta_bound * (waiting + 1))

@@ -1,4 +1,4 @@
-"""What masks do to one arm, and error bounds for covariance, subspace and hidden entries.
+"""The constants of a problem, what masks do to one arm, and errors of what is estimated.
 
 Functions of plain numbers are what a policy calls during a run; for the paper's tK they take
 `n_arms`, the number of arms absorbed. Functions of a whole `Problem` evaluate the same bounds after
@@ -7,10 +7,109 @@ smaller δ: see `representation_level`.
 """
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
-from halfseen.theory.problem import Problem
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """The constants of a bandit problem, which all bounds depend on.
+
+    Parameters
+    ----------
+    dim, rank : int
+        d and m: length of an arm, dimension of the subspace that the arms span.
+    n_arms, horizon : int
+        K arms per slate, T rounds.
+    observe_prob : float
+        p in (0, 1], the probability that an entry is seen.
+    arm_bound : float
+        B_X, the largest norm of an arm. Infinite for Gaussian arms: then every error bound is
+        infinite, and functions that return a number of rounds raise an error.
+    top_eigenvalue : float, optional
+        λ̄, an upper bound on the largest eigenvalue of E[xx']; by default `arm_bound**2`, which is
+        always valid.
+    last_eigenvalue : float
+        λ_m, the smallest nonzero eigenvalue of E[xx'].
+    incoherence : float
+        μ in [1, sqrt(d / m)]: 1 when the subspace is spread evenly over the coordinates.
+    theta_bound, noise_scale : float
+        S bounds the norm of the reward parameter; rewards are R-sub-Gaussian.
+
+    Raises
+    ------
+    InvalidSettingError
+        A value is out of range, or the spectrum is impossible: m·λ_m is at most the trace of
+        E[xx'] and so at most B_X².
+
+    Notes
+    -----
+    Paper: ass:bounded_actions
+    Paper: ass:spectrum
+
+    Examples
+    --------
+    >>> problem = Problem(
+    ...     dim=4, rank=2, n_arms=5, horizon=100, observe_prob=0.5, arm_bound=2.0,
+    ...     last_eigenvalue=1.0, incoherence=1.0, theta_bound=1.0, noise_scale=0.1,
+    ... )
+    >>> problem.top_eigenvalue
+    4.0
+    >>> round(problem.conditioning ** 2, 12)
+    8.0
+    """
+
+    dim: int
+    rank: int
+    n_arms: int
+    horizon: int
+    observe_prob: float
+    arm_bound: float
+    # None means arm_bound**2; `__post_init__` replaces it, so that it is always a float.
+    top_eigenvalue: float = None  # type: ignore[assignment]
+    last_eigenvalue: float
+    incoherence: float
+    theta_bound: float
+    noise_scale: float
+
+    def __post_init__(self) -> None:
+        checks.integer("dim", self.dim, 1)
+        checks.integer("rank", self.rank, 1, self.dim)
+        checks.integer("n_arms", self.n_arms, 1)
+        checks.integer("horizon", self.horizon, 1)
+        checks.probability("observe_prob", self.observe_prob)
+        _positive_or_infinite("arm_bound", self.arm_bound)
+        if self.top_eigenvalue is None:
+            object.__setattr__(self, "top_eigenvalue", self.arm_bound**2)
+        _positive_or_infinite("top_eigenvalue", self.top_eigenvalue)
+        checks.real("last_eigenvalue", self.last_eigenvalue, 0, low_open=True)
+        checks.real("theta_bound", self.theta_bound, 0, low_open=True)
+        checks.real("noise_scale", self.noise_scale, 0)
+        widest = math.sqrt(self.dim / self.rank)
+        checks.real("incoherence", self.incoherence, 1 - _ROUNDING, widest * (1 + _ROUNDING))
+        ceiling = min(self.top_eigenvalue, self.arm_bound**2 / self.rank)
+        if self.last_eigenvalue > ceiling * (1 + _ROUNDING):
+            raise InvalidSettingError(
+                "last_eigenvalue must be at most top_eigenvalue and arm_bound**2 / rank, "
+                f"here {ceiling:g}, got {self.last_eigenvalue!r}"
+            )
+
+    @property
+    def conditioning(self) -> float:
+        """κ = B_X sqrt(λ̄) / (λ_m sqrt(m)): at least 1, and 1 for a flat spectrum with tight B_X."""
+        spread = self.arm_bound * math.sqrt(self.top_eigenvalue)
+        return spread / (self.last_eigenvalue * math.sqrt(self.rank))
+
+
+def _positive_or_infinite(name: str, value: float) -> None:
+    if value != math.inf:
+        checks.real(name, value, 0, low_open=True)
+
 
 C_SUB = 12.0
 """C_sub of the subspace bound; at least 8·sqrt(2), so that it also covers the aligned basis."""
@@ -30,15 +129,11 @@ def gram_floor_true(observe_prob: float) -> float:
 
 
 def incoherence_constant() -> float:
-    """Return C_μ of the condition on p, about 29.2.
+    """Return C_μ of the condition on p, about 29.2, which the paper does not specify.
 
     U_Ω'U_Ω is a sum of independent positive semidefinite terms, each at most L = μ²m/d, with mean
-    pI. The matrix Chernoff bound for its smallest eigenvalue is, for 0 < ε < 1,
-
-        P(λ_min ≤ (1-ε)p) ≤ m (exp(-ε) / (1-ε)^(1-ε))^(p/L) = m exp(-p/(L C)),
-
-    where 1/C = ε + (1-ε) log(1-ε). The floor 3p/4 is ε = 1/4. Over all TK masks this is at most δ
-    if p ≥ C L log(mTK/δ), so C is the constant that the paper does not specify.
+    pI, so by matrix Chernoff P(λ_min ≤ (1-ε)p) ≤ m exp(-p/(L C)) for 1/C = ε + (1-ε) log(1-ε). The
+    floor 3p/4 is ε = 1/4, and over all TK masks this is at most δ if p ≥ C L log(mTK/δ).
 
     Paper: lemma:true_observed_gram_conditioning
 
@@ -50,18 +145,11 @@ def incoherence_constant() -> float:
 
 
 def observe_prob_condition(
-    *,
-    dim: int,
-    rank: int,
-    n_arms: int,
-    horizon: int,
-    incoherence: float,
-    failure_prob: float,
+    *, dim: int, rank: int, n_arms: int, horizon: int, incoherence: float, failure_prob: float
 ) -> float:
-    """Return the smallest p for which the lemma makes the seen rows well conditioned.
+    """Return C_μ (μ²m/d) log(mTK/δ), the smallest p for which seen rows are well conditioned.
 
-    C_μ (μ²m/d) log(mTK/δ). If it is above 1, no p suffices: the dimension is too small for the
-    rank.
+    If it is above 1, no p suffices: the dimension is too small for the rank.
 
     Paper: eq:p_condition_imputation
 
@@ -70,8 +158,7 @@ def observe_prob_condition(
     ... ), 4)
     0.0292
     """
-    n_masks = horizon * n_arms
-    log_masks = math.log(rank * n_masks / failure_prob)
+    log_masks = math.log(rank * horizon * n_arms / failure_prob)
     return incoherence_constant() * incoherence**2 * rank / dim * log_masks
 
 
@@ -91,12 +178,7 @@ def log_term(*, dim: int, failure_prob: float, horizon: int | None, round: int) 
 
 
 def covariance_error(
-    *,
-    n_arms: int,
-    arm_bound: float,
-    top_eigenvalue: float,
-    observe_prob: float,
-    log_term: float,
+    *, n_arms: int, arm_bound: float, top_eigenvalue: float, observe_prob: float, log_term: float
 ) -> float:
     """Return a high-probability bound on the spectral error of the corrected covariance.
 
@@ -150,9 +232,6 @@ def subspace_error(
 def imputation_error(*, arm_bound: float, observe_prob: float, subspace_error: float) -> float:
     """Return (1 + 2/p) B_X ε_e, a bound on the distance of a filled arm from the arm.
 
-    The basis is off by ε, which moves the hidden entries by B_X ε; the coefficients were solved
-    from seen rows whose Gram matrix is at least p/2, which adds (2/p) B_X ε.
-
     Paper: lemma: imputation_error
 
     >>> imputation_error(arm_bound=2.0, observe_prob=0.5, subspace_error=0.1)
@@ -165,8 +244,6 @@ def misspecification(
     *, theta_bound: float, arm_bound: float, observe_prob: float, subspace_error: float
 ) -> float:
     """Return b_e = S B_X (2 + 2/p) ε_e, a bound on the error of a surrogate mean.
-
-    One B_X ε is due to projecting on the wrong subspace, the rest is the imputation error.
 
     Paper: lemma:surrogate-model
 
@@ -213,36 +290,33 @@ def representation_level(representation_failure_prob: float) -> float:
 
 def covariance_error_at(problem: Problem, *, round: int, failure_prob: float) -> float:
     """Return the bound on the covariance error after `round` slates (ρ_t for δ_rank)."""
-    return covariance_error(
-        n_arms=round * problem.n_arms,
-        arm_bound=problem.arm_bound,
-        top_eigenvalue=problem.top_eigenvalue,
-        observe_prob=problem.observe_prob,
-        log_term=_log_term(problem, failure_prob),
-    )
+    return covariance_error(**_seen(problem, round, failure_prob))
 
 
 def subspace_error_at(problem: Problem, *, round: int, failure_prob: float) -> float:
     """Return ε_t, the bound on the subspace error after `round` slates."""
-    return subspace_error(
-        n_arms=round * problem.n_arms,
-        arm_bound=problem.arm_bound,
-        top_eigenvalue=problem.top_eigenvalue,
-        last_eigenvalue=problem.last_eigenvalue,
-        observe_prob=problem.observe_prob,
-        log_term=_log_term(problem, failure_prob),
-    )
+    known = _seen(problem, round, failure_prob)
+    return subspace_error(**known, last_eigenvalue=problem.last_eigenvalue)
 
 
 def misspecification_at(problem: Problem, *, epoch_start: int, failure_prob: float) -> float:
     """Return b_e of the epoch that starts at τ_e, after τ_e - 1 slates."""
-    error = subspace_error_at(problem, round=epoch_start - 1, failure_prob=failure_prob)
     return misspecification(
         theta_bound=problem.theta_bound,
         arm_bound=problem.arm_bound,
         observe_prob=problem.observe_prob,
-        subspace_error=error,
+        subspace_error=subspace_error_at(problem, round=epoch_start - 1, failure_prob=failure_prob),
     )
+
+
+def _seen(problem: Problem, round: int, failure_prob: float) -> dict[str, Any]:
+    return {
+        "n_arms": round * problem.n_arms,
+        "arm_bound": problem.arm_bound,
+        "top_eigenvalue": problem.top_eigenvalue,
+        "observe_prob": problem.observe_prob,
+        "log_term": _log_term(problem, failure_prob),
+    }
 
 
 def _log_term(problem: Problem, failure_prob: float) -> float:

@@ -2,9 +2,10 @@
 
 Read it in the order of the paper: the corrected covariance (`halfseen.linear.covariance`), the
 estimators of the subspace (`subspace`), how many directions are kept (`rank`), latent coordinates
-of half-seen arms (`imputation`), the epochs and which rewards a new one learns again (`epoch`),
-and the policy (`policy`), whose parameters are in `parameters`. `ingredient` has what all
-exchangeable parts share.
+of half-seen arms (`imputation`, by `halfseen.linear.lift`), the epochs and which rewards a new one
+learns again (`epoch`), the regression in them with its radius (`halfseen.linear.ridge`), and the
+policy (`policy`), whose parameters are in `parameters`. `ingredient` has what all exchangeable
+parts share.
 """
 
 from halfseen.tofu.epoch import Replay, ReplayRule

@@ -233,7 +233,7 @@ class Epoch:
 
     def replay(self, arms: FloatArray, rewards: FloatArray) -> None:
         """Add earlier rewards of the arms that are identified in this basis."""
-        points = self._lift(arms)
+        points = self._lift(arms)  # the coordinates U'x̂ in the new basis
         identified = ~np.isnan(points[:, 0])
         self.model.insert(points[identified], rewards[identified])
 
@@ -252,8 +252,8 @@ class Epoch:
 
     def learn(self, arm: FloatArray, reward: float) -> None:
         """Add a reward of this epoch, or a late one that it would have replayed."""
-        point = self._lift(arm[None, :])[0]
-        if not np.isnan(point[0]):
+        point = self._lift(arm[None])[0]
+        if not math.isnan(point.item(0)):
             self.model.update(point, reward)
 
 

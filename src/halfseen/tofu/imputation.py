@@ -1,5 +1,6 @@
 """Latent coordinates of half-seen arms in a frozen basis, and arms filled in from them."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -62,7 +63,7 @@ class LeastSquares(Imputation):
     )
 
     def lift(self, basis: FloatArray, eigenvalues: FloatArray) -> Callable[[FloatArray], Any]:
-        """Return the map to U'x̂."""
+        """Return the map to U'x̂ = (1 + ρ)a; `coordinates` derives it."""
         return Lift.least_squares(basis, self.ridge).coordinates
 
 
@@ -131,9 +132,8 @@ def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArr
 
 def check_identified(slate: Slate, latent: FloatArray) -> None:
     """Raise `Unidentifiable` if an arm of a slate has no coordinates; report the first one."""
-    missed = np.isnan(latent).any(axis=1)
-    if missed.any():
-        arm = int(missed.argmax())
+    if math.isnan(np.vdot(latent, latent)):  # quicker than asking of each entry
+        arm = int(np.isnan(latent).any(axis=1).argmax())
         n_seen = int(np.count_nonzero(slate.mask[arm]))
         entries = "entry" if n_seen == 1 else "entries"
         raise Unidentifiable(

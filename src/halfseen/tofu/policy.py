@@ -59,25 +59,163 @@ class TofuPov(TofuParams):
         "_burner": InnerPolicy(),
     }
 
-    needs: ClassVar[tuple[str, ...]] = (
-        "dim",
-        "rank",
-        "observe_prob",
-        "horizon",
-        "noise_scale",
-        "seed",
-    )
+    needs = ("dim", "rank", "observe_prob", "horizon", "noise_scale", "seed")
 
     def setup(self) -> None:
         """Start with no arms, no rewards and no epoch."""
         super().setup()
         self._burner = self.new_burn_in_policy()
+        # What the next subspace is estimated from: sums over all arms so far, or a sample of them.
         self._offered: Offered = self.subspace.no_arms(
             self.dim, seed=self.seed, count_pairs=isinstance(self.observe_prob, str)
         )
         self._played = Played(self.dim)
         self._epoch: Epoch | None = None
         self._log: tuple[EpochRecord, ...] = ()
+
+    def _prepare(self, slate: Slate) -> None:
+        """Open an epoch if one is due, from the slates before this one, and keep this one."""
+        round = self._round + 1
+        if self.horizon is not None and round > self.horizon:
+            raise HorizonReachedError(
+                f"all {self.horizon} rounds of the horizon are played: use horizon=None for a "
+                "policy without an end"
+            )
+        start = self.schedule.burn_in + 1
+        if self._epoch is not None:
+            start = self.schedule.next_start(self._epoch.record.round)
+        if round >= start:
+            self._open_epoch(round)
+        self._offer(slate)
+
+    def _open_epoch(self, round: int) -> None:
+        """Open an epoch, and let it learn the earlier rewards that are replayed."""
+        epoch = Epoch.open(self, self._offered, round, self._latest_epoch + 1)
+        is_first, plays = self._first_playing is None, epoch.record.rank > 0
+        if plays and self._played:
+            epoch.replay(*self._rewards_to_replay(is_first=is_first))
+        self._log, self._epoch = self.epoch_log, epoch
+        if plays and is_first:
+            later = [self.replay.replays(by_burn_in=each, is_first=False) for each in (True, False)]
+            if not any(later):  # nothing will be replayed again: free the memory
+                self._played = Played(self.dim)
+
+    def _rewards_to_replay(self, *, is_first: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the played arms and their rewards that a new epoch learns again."""
+        arms, rewards, rounds = self._played.samples()
+        log = self.epoch_log
+        # The burn-in policy played before the first epoch and in epochs of rank 0.
+        ranks = np.array([0, *(record.rank for record in log)])
+        by_burn_in = ranks[np.searchsorted([each.round for each in log], rounds, "right")] == 0
+        kept = np.where(
+            by_burn_in,
+            self.replay.replays(by_burn_in=True, is_first=is_first),
+            self.replay.replays(by_burn_in=False, is_first=is_first),
+        )
+        return arms[kept], rewards[kept]
+
+    def _offer(self, slate: Slate) -> None:
+        self._offered = self._offered.fork()
+        self._offered.add(slate._table)
+
+    def _observe(self, slate: Slate) -> None:
+        """Add the arms to those from which the next subspace is estimated."""
+        self._burner = self._burner._fork()
+        self._burner._observe(slate)
+        self._offer(slate)
+
+    def decide(self, slate: Slate) -> Choice:
+        """Choose in the coordinates of the current epoch, or let the burn-in policy choose."""
+        epoch = self._playing
+        if epoch is not None:
+            return Choice(*epoch.score(slate), epoch.record.epoch)
+        self._burner = self._burner._fork()
+        self._burner._key = self._key  # it draws from the streams of the same decision
+        choice, note = self._burner._play(slate)
+        return choice._replace(epoch=self._latest_epoch, inner=note)
+
+    def _advance(self, slate: Slate, arm: int, inner: Note | None = None) -> Note:
+        """Let the burn-in policy count the round, if it plays and has not when it chose."""
+        if inner is None and self._playing is None:
+            self._burner = self._burner._fork()
+            inner = self._burner._advance(slate, arm)
+        return super()._advance(slate, arm, inner)
+
+    def update(self, note: Note, reward: float) -> None:
+        """Add the reward to the epoch's regression, or keep it for a later epoch."""
+        first = self._first_playing
+        if self._is_replayed(note, is_first=first is None):  # by an epoch that is still to open
+            self._played = self._played.fork()
+            self._played.append(note.round, note.arm, reward)
+        epoch = self._playing
+        if epoch is not None:
+            index = epoch.record.epoch
+            is_own = note.inner is None and note.epoch == index
+            if is_own or self._is_replayed(note, is_first=first == index):
+                self._epoch = epoch.fork()
+                self._epoch.learn(note.arm, reward)
+        if note.inner is not None:
+            self._burner = self._burner._fork()
+            self._burner.update(note.inner, reward)
+
+    def _is_replayed(self, note: Note, *, is_first: bool) -> bool:
+        """Return whether an epoch, perhaps the first that plays, learns a reward again."""
+        replays: bool = self.replay.replays(by_burn_in=note.inner is not None, is_first=is_first)
+        return replays
+
+    # The epochs so far
+
+    @property
+    def _playing(self) -> Epoch | None:
+        """The current epoch; None if the burn-in policy plays, before it or because of rank 0."""
+        return self._epoch if self._epoch is not None and self._epoch.record.rank > 0 else None
+
+    @property
+    def _first_playing(self) -> int | None:
+        """Index of the first epoch with a rank above 0."""
+        for record in self._log:
+            if record.rank > 0:
+                return record.epoch
+        return None if self._playing is None else self._playing.record.epoch
+
+    @property
+    def _latest_epoch(self) -> int:
+        return -1 if self._epoch is None else self._epoch.record.epoch
+
+    def _check_note(self, note: Note) -> None:
+        """Raise an error if this policy cannot have made the decision of a note."""
+        super()._check_note(note)
+        if note.inner is not None:
+            self._burner._check_note(note.inner)
+
+    @property
+    def epoch_log(self) -> tuple[EpochRecord, ...]:
+        """One record for each epoch opened so far."""
+        current = () if self._epoch is None else (self._epoch.record,)
+        return (*self._log, *current)
+
+    @property
+    def basis(self) -> FloatArray | None:
+        """The frozen basis of the current epoch, shape (dim, rank); None during the burn-in."""
+        return None if self._epoch is None else self._epoch.basis
+
+    @property
+    def current_rank(self) -> int:
+        """Rank of the current epoch; the number of features while the burn-in policy plays."""
+        epoch = self._playing
+        return self.dim if epoch is None else epoch.record.rank
+
+    def _diagnostics(self) -> dict[str, Any]:
+        """Return the ranks of all epochs and the top of the last epoch's spectrum."""
+        log = self.epoch_log
+        return {
+            "epoch_starts": [record.round for record in log],
+            "epoch_ranks": [record.rank for record in log],
+            "eigenvalues": list(log[-1].eigenvalues) if log else [],
+            "threshold": log[-1].threshold if log else None,
+        }
+
+    # The variants of the paper
 
     @classmethod
     def algorithm_1(cls, *, arm_bound: float, **settings: Any) -> "TofuPov":
@@ -134,147 +272,6 @@ class TofuPov(TofuParams):
     def rank_adaptive_full_history(cls, **settings: Any) -> "TofuPov":
         """RA-TOFU-FH of the paper's figures: `rank_adaptive` with all rewards replayed."""
         return cls.rank_adaptive(**({"replay": "full"} | settings))
-
-    @property
-    def epoch_log(self) -> tuple[EpochRecord, ...]:
-        """One record for each epoch opened so far."""
-        current = () if self._epoch is None else (self._epoch.record,)
-        return (*self._log, *current)
-
-    @property
-    def basis(self) -> FloatArray | None:
-        """The frozen basis of the current epoch, shape (dim, rank); None during the burn-in."""
-        return None if self._epoch is None else self._epoch.basis
-
-    @property
-    def current_rank(self) -> int:
-        """Rank of the current epoch; the number of features while the burn-in policy plays."""
-        epoch = self._playing
-        return self.dim if epoch is None else epoch.record.rank
-
-    def _diagnostics(self) -> dict[str, Any]:
-        """Return the ranks of all epochs and the top of the last epoch's spectrum."""
-        log = self.epoch_log
-        return {
-            "epoch_starts": [record.round for record in log],
-            "epoch_ranks": [record.rank for record in log],
-            "eigenvalues": list(log[-1].eigenvalues) if log else [],
-            "threshold": log[-1].threshold if log else None,
-        }
-
-    def _prepare(self, slate: Slate) -> None:
-        """Open an epoch if one is due, and keep the slate for the next one."""
-        round = self._round + 1
-        if self.horizon is not None and round > self.horizon:
-            raise HorizonReachedError(
-                f"all {self.horizon} rounds of the horizon are played: use horizon=None for a "
-                "policy without an end"
-            )
-        start = self.schedule.burn_in + 1
-        if self._epoch is not None:
-            start = self.schedule.next_start(self._epoch.record.round)
-        if round >= start:
-            self._open_epoch(round)
-        self._offer(slate)
-
-    def decide(self, slate: Slate) -> Choice:
-        """Choose in the coordinates of the current epoch, or let the burn-in policy choose."""
-        epoch = self._playing
-        if epoch is not None:
-            return Choice(*epoch.score(slate), epoch.record.epoch)
-        self._burner = self._burner._fork()
-        self._burner._key = self._key
-        choice, note = self._burner._play(slate)
-        return choice._replace(epoch=self._latest_epoch, inner=note)
-
-    def _advance(self, slate: Slate, arm: int, inner: Note | None = None) -> Note:
-        """Let the burn-in policy count the round, if it plays and has not when it chose."""
-        if inner is None and self._playing is None:
-            self._burner = self._burner._fork()
-            inner = self._burner._advance(slate, arm)
-        return super()._advance(slate, arm, inner)
-
-    def _offer(self, slate: Slate) -> None:
-        offered = self._offered.fork()
-        offered.add(slate._table)
-        self._offered = offered
-
-    def _open_epoch(self, round: int) -> None:
-        """Open an epoch, and let it learn the earlier rewards that are replayed."""
-        epoch = Epoch.open(self, self._offered, round, self._latest_epoch + 1)
-        is_first, plays = self._first_playing is None, epoch.record.rank > 0
-        if plays and self._played:
-            epoch.replay(*self._rewards_to_replay(is_first=is_first))
-        self._log, self._epoch = self.epoch_log, epoch
-        if plays and is_first:
-            later = [self.replay.replays(by_burn_in=each, is_first=False) for each in (True, False)]
-            if not any(later):  # nothing is replayed any more
-                self._played = Played(self.dim)
-
-    def _rewards_to_replay(self, *, is_first: bool) -> tuple[FloatArray, FloatArray]:
-        """Return the played arms and their rewards that a new epoch learns again."""
-        arms, rewards, rounds = self._played.samples()
-        log = self.epoch_log
-        # The burn-in policy played before the first epoch and in epochs of rank 0.
-        ranks = np.array([0, *(record.rank for record in log)])
-        by_burn_in = ranks[np.searchsorted([each.round for each in log], rounds, "right")] == 0
-        kept = np.where(
-            by_burn_in,
-            self.replay.replays(by_burn_in=True, is_first=is_first),
-            self.replay.replays(by_burn_in=False, is_first=is_first),
-        )
-        return arms[kept], rewards[kept]
-
-    def update(self, note: Note, reward: float) -> None:
-        """Add the reward to the epoch's regression, or keep it for a later epoch."""
-        first = self._first_playing
-        if self._is_replayed(note, is_first=first is None):  # a later epoch will replay it
-            played = self._played.fork()
-            played.append(note.round, note.arm, reward)
-            self._played = played
-        epoch = self._playing
-        if epoch is not None:
-            index = epoch.record.epoch
-            is_own = note.inner is None and note.epoch == index
-            if is_own or self._is_replayed(note, is_first=first == index):
-                self._epoch = epoch.fork()
-                self._epoch.learn(note.arm, reward)
-        if note.inner is not None:
-            self._burner = self._burner._fork()
-            self._burner.update(note.inner, reward)
-
-    def _is_replayed(self, note: Note, *, is_first: bool) -> bool:
-        replays: bool = self.replay.replays(by_burn_in=note.inner is not None, is_first=is_first)
-        return replays
-
-    def _observe(self, slate: Slate) -> None:
-        """Add the arms to those from which the next subspace is estimated."""
-        self._burner = self._burner._fork()
-        self._burner._observe(slate)
-        self._offer(slate)
-
-    @property
-    def _playing(self) -> Epoch | None:
-        """The current epoch; None if the burn-in policy plays, before it or because of rank 0."""
-        return self._epoch if self._epoch is not None and self._epoch.record.rank > 0 else None
-
-    @property
-    def _first_playing(self) -> int | None:
-        """Index of the first epoch with a rank above 0."""
-        for record in self._log:
-            if record.rank > 0:
-                return record.epoch
-        return None if self._playing is None else self._playing.record.epoch
-
-    @property
-    def _latest_epoch(self) -> int:
-        return -1 if self._epoch is None else self._epoch.record.epoch
-
-    def _check_note(self, note: Note) -> None:
-        """Raise an error if this policy cannot have made the decision of a note."""
-        super()._check_note(note)
-        if note.inner is not None:
-            self._burner._check_note(note.inner)
 
 
 @register_policy

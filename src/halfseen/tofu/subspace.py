@@ -1,7 +1,7 @@
 """Estimators of the arms' covariance, whose top eigenvectors span the subspace of an epoch."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,20 +17,6 @@ UNKNOWN = "unknown"
 
 Offered = Moments | Reservoir
 """What is kept of the offered arms: sums over them, or a uniform sample of the arms themselves."""
-
-
-class Estimate(NamedTuple):
-    """An estimated covariance.
-
-    Attributes
-    ----------
-    covariance : ndarray, shape (dim, dim)
-    observe_prob : float
-        The smallest probability of all features that an entry is seen.
-    """
-
-    covariance: FloatArray
-    observe_prob: float
 
 
 class SubspaceEstimator(Ingredient, ABC):
@@ -61,16 +47,17 @@ class SubspaceEstimator(Ingredient, ABC):
         """Return an empty collection of offered arms."""
         return Reservoir(dim, max_rows=self.max_arms, seed=seed)
 
-    def estimate(self, offered: Any, observe_prob: Any) -> Estimate:
-        """Return the estimate from what `no_arms` returned, with all arms added.
+    def estimate(self, offered: Any, observe_prob: Any) -> tuple[FloatArray, float]:
+        """Return E[xx'], shape (dim, dim), from what `no_arms` returned, with all arms added.
 
+        Also return the smallest probability of all features that an entry is seen.
         `observe_prob` is that of the policy: a number, one per feature, "unknown" or "counted".
         """
         rows: FloatArray = offered.rows
         if isinstance(observe_prob, str):
             counts = np.count_nonzero(rows == rows, axis=0)
             observe_prob = counts[counts > 0].min(initial=len(rows)) / max(1, len(rows)) or 1.0
-        return Estimate(self.covariance(rows), float(np.min(observe_prob)))
+        return self.covariance(rows), float(np.min(observe_prob))
 
     @abstractmethod
     def covariance(self, rows: FloatArray) -> FloatArray:
@@ -95,18 +82,18 @@ class CorrectedCovariance(SubspaceEstimator):
         """Return empty sums."""
         return Moments(dim, count_pairs=count_pairs)
 
-    def estimate(self, offered: Any, observe_prob: Any) -> Estimate:
-        """Return the corrected covariance."""
+    def estimate(self, offered: Any, observe_prob: Any) -> tuple[FloatArray, float]:
+        """Return the corrected covariance, and the smallest probability."""
         sums = offered.sums()
         if isinstance(observe_prob, str):
             observe_prob = sums.shares() if observe_prob == COUNTED else None
-        return Estimate(sums.covariance(observe_prob), sums.smallest_prob(observe_prob))
+        return sums.covariance(observe_prob), sums.smallest_prob(observe_prob)
 
     def covariance(self, rows: FloatArray) -> FloatArray:
         """Return the covariance of a sample, corrected by each feature's share of seen entries."""
         moments = self.no_arms(rows.shape[1], seed=0, count_pairs=True)
         moments.add(rows)
-        return self.estimate(moments, COUNTED).covariance
+        return self.estimate(moments, COUNTED)[0]
 
 
 class LikelihoodFit(SubspaceEstimator):

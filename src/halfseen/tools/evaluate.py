@@ -30,10 +30,9 @@ from halfseen.policies.base import Policy
 from halfseen.seeding import stream
 from halfseen.tools import logs
 from halfseen.tools.logs import Log
-from halfseen.tools.tables import text_table
 from halfseen.tools.targets import UNIFORM, Encoded, Models, Target, is_model, replayed, target
 from halfseen.values import BoolArray, FloatArray
-from halfseen.values.decision import html_table
+from halfseen.values.decision import html_table, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,12 +19,12 @@ from halfseen.factors.model import Factors
 from halfseen.factors.rows import evenly_spaced
 from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, search_of
 from halfseen.frames.encoder import Encoder, check_words
+from halfseen.frames.files import cells_of, columns_of
 from halfseen.frames.reading import Declared, Labels, Rows, read_cells
 from halfseen.lazy import from_extra
 from halfseen.seeding import stream
-from halfseen.tools.tables import cells_of, columns_of, text_table
 from halfseen.values import LARGEST, BoolArray, FloatArray
-from halfseen.values.decision import html_table
+from halfseen.values.decision import html_table, text_table
 
 MOST_ROWS = 20_000
 """A table with more rows is represented by a uniform sample: a share is then within .01."""
@@ -402,7 +402,8 @@ class Inspector:
         inferred = np.vstack([found.filled for _, found in posteriors(model, table)])
         points = (np.where(holes, inferred, table) - model.location) / unit
         ridges = np.geomspace(1e-3, 1e3, 13) * len(rows)
-        fit = RidgeCV(ridges).fit(points, (target - target.mean()) / target.std())
+        target = (target - target.mean()) / np.ptp(target)  # squares of tiny rewards would be 0
+        fit = RidgeCV(ridges).fit(points, target / target.std())
         some = evenly_spaced(len(rows), _MEASURED_ROWS)
         moves = np.array(
             [

@@ -13,9 +13,8 @@ from halfseen.agent.logs import read_log
 from halfseen.checks import did_you_mean
 from halfseen.errors import InvalidTableError
 from halfseen.frames import Encoder, Reader, Rows
-from halfseen.frames.reading import read_cells
+from halfseen.frames.files import cells_of, columns_of, numbers_of
 from halfseen.lazy import from_extra
-from halfseen.tools.tables import cells_of, columns_of
 from halfseen.values import LARGEST, BoolArray, FloatArray, Item
 from halfseen.values.decision import listed
 
@@ -167,14 +166,18 @@ def read(
             error = InvalidTableError(f"the log has no column {name!r}{near}{need}")
             error.page = "docs/evaluate.md"
             raise error
-    rewards, chances = (_numbers(name, known[name]) for name in (reward, propensity))
-    place = _numbers("place", known["place"]) if is_agents else np.zeros(len(rewards))
-    is_known, is_chance = (rewards == rewards) & (place == 0.0), (chances > 0.0) & (chances <= 1.0)
+    want = f"numbers of size at most {LARGEST:g}"
+    rewards = numbers_of(reward, known[reward], want, lambda x: ~(np.abs(x) > LARGEST))
+    place = np.zeros(len(rewards))
+    if is_agents:
+        place = numbers_of("place", known["place"], "whole numbers", lambda x: x >= 0.0)
+    is_known = (rewards == rewards) & (place == 0.0)
+    chances = numbers_of(
+        propensity, known[propensity], "in (0, 1]", lambda x: (x > 0.0) & (x <= 1.0) | ~is_known
+    )
     kept = np.flatnonzero(is_known)
     if not len(kept):
         raise InvalidTableError(f"column {reward!r} is empty: at least one decision needs a reward")
-    _check(reward, rewards, ~(np.abs(rewards) > LARGEST), f"of size at most {LARGEST:g}")
-    _check(propensity, chances, is_chance | ~is_known, "in (0, 1]")
     some = None if is_known.all() else kept
     offers = None if offered is None else cells_of(known[offered], some)
     items = Reader(id=item, unique=False).read({item: cells_of(known[item], some)}).items
@@ -263,22 +266,6 @@ def _flat(plain: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         elif not name.startswith("_"):
             flat[prefix + name] = value
     return flat
-
-
-# Columns
-
-
-def _numbers(name: str, column: Any) -> FloatArray:
-    numbers = read_cells(name, cells_of(column))
-    if isinstance(numbers, list):
-        raise InvalidTableError(f"column {name!r} must hold numbers, got {numbers[0]!r} in row 0")
-    return numbers
-
-
-def _check(name: str, values: FloatArray, is_valid: Any, rule: str) -> None:
-    if not is_valid.all():
-        row = int(np.argmin(is_valid))
-        raise InvalidTableError(f"column {name!r} must be {rule}, got {values[row]} in row {row}")
 
 
 def _contexts(columns: dict[str, Any]) -> Rows | None:

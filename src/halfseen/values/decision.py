@@ -57,10 +57,10 @@ class Note(NamedTuple):
 
     def widened(self, dim: int | None, context_dim: int) -> "Note":
         """Return a note for a policy that has learned of more features since: these are hidden."""
-        if dim is not None and len(self.arm) < dim:
-            self = self._replace(arm=_lengthened(self.arm, dim))
-        if self.context is not None and len(self.context) < context_dim:
-            self = self._replace(context=_lengthened(self.context, context_dim))
+        if dim is not None and (n_new := dim - len(self.arm)) > 0:
+            self = self._replace(arm=np.pad(self.arm, (0, n_new), constant_values=np.nan))
+        if self.context is not None and (n_new := context_dim - len(self.context)) > 0:
+            self = self._replace(context=np.pad(self.context, (0, n_new), constant_values=np.nan))
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Note":
@@ -159,35 +159,6 @@ class Decision:
     Immutable. It carries what `learn` needs, also through `to_dict` and `from_dict`, so a policy
     keeps no list of its decisions.
 
-    Attributes
-    ----------
-    arm : int
-        Index of the chosen arm in its slate.
-    round : int
-        Counted from 1.
-    epoch : int
-        Counted from 0; −1 during burn-in and for policies without epochs.
-    values, mask : ndarray, shape (dim,)
-        The chosen arm as seen: zero where hidden, True where seen.
-    scores, estimates, widths : ndarray, shape (n_arms,)
-        Score of each arm, and its two parts: score = estimate + width.
-    probabilities : ndarray, shape (n_arms,)
-        Propensities: the probability of each arm, given everything the policy knew.
-    probability : float
-        Propensity of the chosen arm; 1 if the choice was deterministic.
-    id : str
-        Unique among the decisions of all agents; empty without an agent.
-    items : tuple
-        Item ids of the options, in their order; without ids the indices of the arms.
-    item : str or int
-        The chosen item.
-    chosen : tuple
-        The chosen items of all places, if an agent was asked for the top k.
-    chosen_probabilities : tuple
-        The probability of each of them, given the places before it.
-    ranking : tuple
-        All items: the chosen ones, then the others by score.
-
     Examples
     --------
     >>> from halfseen import AmbientOful
@@ -248,17 +219,17 @@ class Decision:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """Item ids of the options, in their order."""
+        """Item ids of the options, in their order; without ids the indices of the arms."""
         return tuple(range(self._parts.shape[1])) if self._items is None else self._items
 
     @property
     def round(self) -> int:
-        """Round of the decision, counted from 1."""
+        """Counted from 1."""
         return self._note.round
 
     @property
     def epoch(self) -> int:
-        """Epoch of the decision, counted from 0; −1 if there is none."""
+        """Counted from 0; −1 during burn-in and for policies without epochs."""
         return self._note.epoch
 
     @property
@@ -273,7 +244,7 @@ class Decision:
 
     @property
     def scores(self) -> FloatArray:
-        """Score of each arm; read-only, shape (n_arms,)."""
+        """Score of each arm, its estimate plus its width; read-only, shape (n_arms,)."""
         return read_only(self._parts[0])
 
     @property
@@ -288,7 +259,7 @@ class Decision:
 
     @property
     def probabilities(self) -> FloatArray:
-        """Probability with which each arm was chosen; read-only, shape (n_arms,)."""
+        """Probability of each arm, given all that the policy knew; read-only, shape (n_arms,)."""
         if self._probabilities is not None:
             return read_only(self._probabilities)
         certain = np.zeros(self._parts.shape[1])
@@ -297,7 +268,7 @@ class Decision:
 
     @property
     def probability(self) -> float:
-        """Probability of the chosen arm."""
+        """Probability of the chosen arm; 1 if the choice was deterministic."""
         return 1.0 if self._probabilities is None else float(self._probabilities[self.arm])
 
     @property
@@ -307,7 +278,7 @@ class Decision:
 
     @property
     def chosen(self) -> tuple[Item, ...]:
-        """The items of all places, the first one first."""
+        """The items of all places, if an agent was asked for the top k; the first one first."""
         items = self.items
         return (self.item, *(items[arm] for arm, _ in self._places))
 
@@ -391,6 +362,17 @@ class Decision:
         return html_table([["item", "estimate", "width", "score", "probability"], *cells])
 
 
+def text_table(cells: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells as lines with aligned columns.
+
+    >>> print(text_table([("item", "score"), ("hat", "1")]))
+    item  score
+    hat   1
+    """
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+
+
 def html_table(cells: Sequence[Sequence[object]]) -> str:
     """Return rows of cells as an HTML table; the first row is its head.
 
@@ -400,12 +382,6 @@ def html_table(cells: Sequence[Sequence[object]]) -> str:
     head, *rows = [[html.escape(str(cell)) for cell in row] for row in cells]
     body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
     return f"<table><tr><th>{'</th><th>'.join(head)}</th></tr>{body}</table>"
-
-
-def _lengthened(row: FloatArray, dim: int) -> FloatArray:
-    longer = np.full(dim, np.nan)
-    longer[: len(row)] = row
-    return longer
 
 
 def _plain_row(row: FloatArray) -> list[float | None]:

@@ -45,17 +45,6 @@ class Slate:
         Item ids, one integer from 0 to 2⁵³ − 1 per arm. By default arms with equal values and equal
         masks are the same item.
 
-    Attributes
-    ----------
-    values : ndarray, shape (n_arms, dim)
-        Read-only, zero where hidden.
-    mask : ndarray of bool, shape (n_arms, dim)
-        Read-only, True where seen.
-    context : ndarray, shape (context_dim,), or None
-        Read-only, NaN where hidden.
-    items : ndarray of int, shape (n_arms,), or None
-        Read-only.
-
     Raises
     ------
     InvalidSlateError

@@ -124,7 +124,7 @@ class PerFeature(MaskLaw):
             grid = (np.arange(dim) + 0.5) / dim
             target = (observe_prob - low) / (high - low)
             # As the logarithm of k grows, the average falls from 1 to 0.
-            power = _root(
+            power = root_of(
                 lambda log_k: target - float((grid ** math.exp(log_k)).mean()), -40.0, 40.0
             )
             probs = low + (high - low) * grid ** math.exp(power)
@@ -206,7 +206,7 @@ class ValueDependent(MaskLaw):
         scale = math.sqrt(float(known @ known) / max(known.size, 1)) or 1.0
         lift = _intercept(self.strength, observe_prob, self.signed)
         sizes = arms / scale if self.signed else np.abs(arms / scale)
-        chances = _logistic(lift + self.strength * sizes)
+        chances = logistic(lift + self.strength * sizes)
         return uniforms < chances
 
 
@@ -219,18 +219,18 @@ def _intercept(strength: float, observe_prob: float, signed: bool) -> float:
     weights = np.exp(-(sizes**2) / 2)
     weights /= weights.sum()
     bound = 50.0 + 8.5 * abs(strength)
-    return _root(
-        lambda c: float(weights @ _logistic(c + strength * sizes)) - observe_prob, -bound, bound
+    return root_of(
+        lambda c: float(weights @ logistic(c + strength * sizes)) - observe_prob, -bound, bound
     )
 
 
-def _logistic(values: FloatArray) -> FloatArray:
-    # By tanh, which cannot overflow.
+def logistic(values: FloatArray) -> FloatArray:
+    """Return 1 / (1 + exp(−x)), by tanh, which cannot overflow."""
     result: FloatArray = 0.5 + 0.5 * np.tanh(values / 2)
     return result
 
 
-def _root(rising: Callable[[float], float], low: float, high: float) -> float:
+def root_of(rising: Callable[[float], float], low: float, high: float) -> float:
     """Return the zero of an increasing function by bisection, to about the last bit."""
     for _ in range(80):
         middle = (low + high) / 2

@@ -22,6 +22,7 @@ from halfseen.errors import InvalidSettingError, MissingExtraError
 from halfseen.lazy import from_extra
 from halfseen.values import BoolArray, FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world, streams
+from halfseen.worlds.masking import logistic, root_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -341,14 +342,11 @@ def click_rates(target: FloatArray, rate: float) -> FloatArray:
     >>> click_rates(np.array([0.0, 1.0]), 0.05).round(3), click_rates(np.zeros(3), 0.05).round(3)
     (array([0.013, 0.087]), array([0.05, 0.05, 0.05]))
     """
-    from scipy.optimize import brentq  # loads slowly
-    from scipy.special import expit
-
     spread = float(target.std())
     steps = (target - target.mean()) / (spread if spread > 0 else 1.0)
     reach = abs(math.log(rate / (1 - rate))) + float(np.abs(steps).max())
-    level = brentq(lambda level: expit(level + steps).mean() - rate, -reach - 1, reach + 1)
-    return np.asarray(expit(level + steps))
+    level = root_of(lambda level: float(logistic(level + steps).mean()) - rate, -reach, reach)
+    return logistic(level + steps)
 
 
 @register_world("labels")

@@ -1,25 +1,24 @@
 """Recorded arms and rewards from a CSV file."""
 
 import os
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen import checks, params, seeding
-from halfseen.errors import InvalidInputError, InvalidSettingError
-from halfseen.lazy import from_extra
+from halfseen import checks, params
+from halfseen.errors import InvalidInputError, InvalidSettingError, InvalidTableError
+from halfseen.frames.encoder import is_numeral
+from halfseen.frames.files import cells_of, columns_of, numbers_of
+from halfseen.frames.reading import read_cells
+from halfseen.seeding import stream
 from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
-from halfseen.worlds.base import Facts, Round, World, register_world
+from halfseen.worlds.base import Facts, Round, World, register_world, streams
 from halfseen.worlds.lowrank import half_seen
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,42 +62,66 @@ class Recorded:
         return int(counts[0]) if counts.min() == counts.max() else None
 
 
-NO_FEATURES = ("arm", "chosen")
-"""Columns of these names say what was offered and played; they are never features."""
-
 MAX_LEVELS = 50
 """Number of different strings that a column may have."""
 
 
 @lru_cache(maxsize=4)
 def _load(path: Path, stamp: tuple[int, int], world: "TableWorld") -> Recorded:
-    """Return the table of a CSV file, which is read once as long as its stamp does not change.
-
-    A column of strings alone is a category, one feature per string. A string among numbers is an
-    error, and so are more strings than a category may have.
+    """Return the table of a file, which is read once as long as its stamp does not change.
 
     Raises
     ------
     InvalidInputError
-        Names the line and the column, the value got, and the remedy.
+        Names the column and the row, the value got, and the remedy.
     """
-    file = _File(world, _frame(path))
-    round_column, paid = world.round_column, file.paid_column()
-    rounds = file.numbers(round_column, "whole numbers", lambda x: (x % 1 == 0) & (abs(x) < 2**53))
-    payoffs = file.numbers(paid, "finite numbers for every arm", lambda x: abs(x) <= LARGEST)
-    others = {round_column, paid, world.id_column, *world.context_columns, *NO_FEATURES}
-    values, names = file.features([name for name in file.frame.columns if name not in others])
-    if not names:
-        raise InvalidInputError(f"{path} has no features: all its columns have another use")
+    try:
+        return _recorded(columns_of(path), world)
+    except InvalidTableError as error:
+        raise InvalidInputError(f"{path}: {error.args[0]}") from None
+
+
+def _recorded(columns: Mapping[str, Any], world: "TableWorld") -> Recorded:
+    round_column, own = world.round_column, [*world.context_columns]
+    own += [] if world.id_column is None else [world.id_column]
+    for name in (round_column, *own):
+        if name not in columns:
+            raise InvalidTableError(f"there is no column {name!r}, only {list(columns)}")
+    paid, *others = [
+        name for name in (world.mean_column, world.reward_column) if name in columns
+    ] or [""]
+    if not paid or others:
+        raise InvalidTableError(
+            f"there must be one of the columns {world.mean_column!r} and {world.reward_column!r}, "
+            f"got {list(columns)}: rename or remove columns, or set mean_column, reward_column"
+        )
+    rounds = numbers_of(round_column, columns[round_column], "whole numbers", _are_whole)
+    want = "finite numbers for every arm"
+    payoffs = numbers_of(paid, columns[paid], want, lambda x: abs(x) <= LARGEST)
+    no_features = {round_column, paid, "arm", "chosen", *own}
+    features = {
+        key: each
+        for name in columns
+        if name not in no_features
+        for key, each in _features(name, columns).items()
+    }
+    if not features or not len(rounds):
+        raise InvalidTableError("there must be features and rows, got none: nothing was recorded")
+    values = np.column_stack([*features.values()])
     shares = (values == values).mean(axis=0)
     if not shares.all():
-        name = names[int(shares.argmin())]
-        raise InvalidInputError(f"feature {name!r} of {path} was never recorded: leave it out")
+        name = [*features][int(shares.argmin())]
+        raise InvalidTableError(f"feature {name!r} was never recorded: leave it out")
     order = np.argsort(rounds, kind="stable")
+    context = [
+        each
+        for name in world.context_columns
+        for each in _context(name, columns, rounds[order], order)
+    ]
     starts = np.append(np.unique(rounds[order], return_index=True)[1], len(rounds))
     if np.diff(starts).max() == 1:
-        raise InvalidInputError(
-            f"{path} has one row per round, so only the reward of the chosen option is known: a "
+        raise InvalidTableError(
+            "there is one row per round, so only the reward of the chosen option is known: a "
             "simulation needs every option of a round, each with its mean or reward, and "
             "`halfseen evaluate` is for a log with propensities"
         )
@@ -107,120 +130,57 @@ def _load(path: Path, stamp: tuple[int, int], world: "TableWorld") -> Recorded:
         payoffs=payoffs[order],
         starts=starts,
         noisy=paid == world.reward_column,
-        names=names,
+        names=tuple(features),
         shares=shares,
-        context=file.context()[order[starts[:-1]]] if world.context_columns else None,
-        items=None if world.id_column is None else file.items(world.id_column)[order],
+        context=np.column_stack(context)[starts[:-1]] if context else None,
+        items=None if world.id_column is None else _items(world.id_column, columns)[order],
     )
 
 
-def _frame(path: Path) -> "DataFrame":
-    with from_extra("paper"):
-        import pandas as pd
-
-    try:
-        # Blank lines are read as rows, so that the index gives the number of the line.
-        given: Any = {"skip_blank_lines": False, "skipinitialspace": True}
-        header = pd.read_csv(path, header=None, nrows=1, dtype=str, **given).iloc[0].dropna()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(path, low_memory=False, index_col=False, **given)
-    except pd.errors.ParserWarning:
-        raise InvalidInputError(
-            f"{path} has lines with more cells than its first line has names"
-        ) from None
-    except (ValueError, OSError) as error:
-        raise InvalidInputError(f"{path} cannot be read as a table: {error}") from None
-    if not header.is_unique:  # pandas would call the second one "x.1"
-        name = header[header.duplicated()].iloc[0]
-        raise InvalidInputError(f"column {name!r} is twice in {path}: rename or remove one")
-    frame = frame.dropna(how="all")
-    if not len(frame):
-        raise InvalidInputError(f"{path} has no lines below its first: nothing was recorded")
-    return frame
+def _are_whole(numbers: FloatArray) -> BoolArray:
+    return np.asarray((numbers % 1 == 0) & (abs(numbers) < 2**53))
 
 
-class _File(NamedTuple):
-    """A table that is being read; the index of the frame counts lines below the first."""
+def _features(name: str, columns: Mapping[str, Any]) -> dict[str, FloatArray]:
+    """Return a column of numbers, or one feature per level of a category."""
+    cells = read_cells(name, cells_of(columns[name]))
+    if not isinstance(cells, list) or any(each is not None and is_numeral(each) for each in cells):
+        want = f"numbers of size at most {LARGEST:g}, or empty"
+        return {name: numbers_of(name, columns[name], want, lambda x: ~(abs(x) > LARGEST))}
+    levels = [each for each in dict.fromkeys(cells) if each is not None]
+    if len(levels) > MAX_LEVELS:
+        raise InvalidTableError(
+            f"column {name!r} has {len(levels)} different strings, more than the {MAX_LEVELS} that "
+            "a category may have: leave out the column"
+        )
+    labels = np.array(cells, dtype=object)
+    hidden = np.array([each is None for each in cells])
+    return {f"{name}={level}": np.where(hidden, np.nan, labels == level) for level in levels}
 
-    world: "TableWorld"
-    frame: "DataFrame"
 
-    def place(self, row: int) -> str:
-        """Return where a row is in the file."""
-        return f"in line {self.frame.index[row] + 2} of {self.world.path}"
-
-    def paid_column(self) -> str:
-        """Return the column of means or rewards after checking that all named columns exist."""
-        world, names = self.world, [str(name) for name in self.frame.columns]
-        for name in (world.round_column, world.id_column, *world.context_columns):
-            if name is not None and name not in names:
-                raise InvalidSettingError(f"{world.path} has no column {name!r}, only {names}")
-        paid = [name for name in (world.mean_column, world.reward_column) if name in names]
-        if len(paid) != 1:
-            raise InvalidInputError(
-                f"{world.path} must have one of the columns {world.mean_column!r} and "
-                f"{world.reward_column!r}, got {paid or names}: rename or remove columns, or set "
-                "mean_column, reward_column"
+def _context(
+    name: str, columns: Mapping[str, Any], rounds: FloatArray, order: NDArray[np.intp]
+) -> list[FloatArray]:
+    """Return the features of a context, one entry per row, which is the same within a round."""
+    features = [each[order] for each in _features(name, columns).values()]
+    for each in features:
+        changes = (each[1:] != each[:-1]) & ((each == each)[1:] | (each == each)[:-1])
+        changes &= rounds[1:] == rounds[:-1]
+        if changes.any():
+            raise InvalidTableError(
+                f"column {name!r} must have one value per round, because it is context, got "
+                f"several in round {rounds[changes.argmax()]:g}: leave it out of the context"
             )
-        return paid[0]
+    return features
 
-    def numbers(self, name: str, want: str, fits: Callable[[FloatArray], BoolArray]) -> FloatArray:
-        """Return a column of numbers, NaN where a cell is empty, after checking each."""
-        import pandas as pd
 
-        column = self.frame[name]
-        parsed = pd.to_numeric(column, errors="coerce")
-        numbers: FloatArray = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
-        good = fits(numbers) & (np.isnan(numbers) == column.isna().to_numpy())
-        for row in np.flatnonzero(~good).tolist():
-            raise InvalidInputError(
-                f"column {name!r} must be {want}, got {column.iloc[row]} {self.place(row)}: "
-                "correct it, or leave out the column or the round"
-            )
-        return numbers
-
-    def features(self, names: Iterable[str]) -> tuple[FloatArray, tuple[str, ...]]:
-        """Return the features of some columns, shape (n_rows, n), and their names."""
-        found = {each: values for name in names for each, values in self._encoded(name).items()}
-        table = np.column_stack([*found.values()]) if found else np.empty((len(self.frame), 0))
-        return table, tuple(found)
-
-    def _encoded(self, name: str) -> dict[str, FloatArray]:
-        import pandas as pd
-
-        column = self.frame[name]
-        levels = column.dropna().unique()
-        if not len(levels) or pd.to_numeric(column, errors="coerce").notna().any():
-            want = f"numbers of size at most {LARGEST:g}, or empty"
-            return {name: self.numbers(name, want, lambda x: ~(abs(x) > LARGEST))}
-        if len(levels) > MAX_LEVELS:
-            raise InvalidInputError(
-                f"column {name!r} of {self.world.path} has {len(levels)} different strings, more "
-                f"than the {MAX_LEVELS} that a category may have: leave out the column"
-            )
-        return {
-            f"{name}={level}": np.where(column.isna(), np.nan, column == level) for level in levels
-        }
-
-    def context(self) -> FloatArray:
-        """Return the context of each row."""
-        for name in self.world.context_columns:
-            changes = self.frame.groupby(self.world.round_column)[name].nunique(dropna=False) > 1
-            if changes.any():
-                raise InvalidInputError(
-                    f"column {name!r} must have one value per round, because it is context, got "
-                    f"several in round {changes.idxmax()} of {self.world.path}: leave it out of "
-                    "the context"
-                )
-        return self.features(self.world.context_columns)[0]
-
-    def items(self, name: str) -> NDArray[np.int64]:
-        """Return the item of each row, numbered in the order in which they appear."""
-        codes: NDArray[np.int64] = self.frame[name].factorize()[0].astype(np.int64)
-        for row in np.flatnonzero(codes < 0).tolist():
-            raise InvalidInputError(f"column {name!r} is empty {self.place(row)}")
-        return codes
+def _items(name: str, columns: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Return the item of each row, numbered in the order in which they appear."""
+    labels = read_cells(name, cells_of(columns[name]), categorical=True)
+    if None in labels:
+        raise InvalidTableError(f"column {name!r} is empty in row {[*labels].index(None)}")
+    places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    return np.array([places[label] for label in labels])
 
 
 def _column_names(name: str, value: Any) -> tuple[str, ...]:
@@ -341,11 +301,11 @@ class TableRealization:
 
     def rounds(self) -> Iterator[Round]:
         """Yield all rounds; the full view of arms has the recorded missing values."""
-        world, table, seed = self.world, self.table, self.seed
-        masks, noises = (seeding.stream(seed, "world", name) for name in ("masks", "noise"))
+        world, table = self.world, self.table
+        _, masks, noises = streams(self.seed)
         order: Any = range(table.n_rounds)
         if world.shuffle:
-            order = seeding.stream(seed, "world", "order").permutation(table.n_rounds)
+            order = stream(self.seed, "world", "order").permutation(table.n_rounds)
         noise_scale = 0.0 if table.noisy else world.noise_scale or 0.0
         for index in order:
             rows = slice(table.starts[index], table.starts[index + 1])

@@ -72,9 +72,7 @@ ELSEWHERE = {
 }
 SETTINGS = {"ablation": _else(METHODS | ABLATION, (0.6, 0.3, 0.2)), **ELSEWHERE}
 SMALL = Small(
-    observe_probs=[0.3],
-    world={"horizon": 50},
-    settings=["ablation", "blocks", "full-rank-tail"],
+    observe_probs=[0.3], world={"horizon": 50}, settings=["ablation", "blocks", "full-rank-tail"]
 )
 NOTES = [
     "Latent UCB is not from the paper, and its regret theorem does not cover it. It has its default settings unless its label says otherwise.",
@@ -100,12 +98,10 @@ def robustness(results: Results) -> Comparison:
 
 
 def comparisons(results: Results) -> list[Comparison]:
-    """Return the comparisons."""
     return [ablation(results), robustness(results)]
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     yield Figure(
         "beyond_ablation",
         "Latent UCB with one part changed, against itself: mean differences with 95 % intervals",
@@ -119,7 +115,6 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     pairwise, full_rank = ["per-feature", "blocks"], ["full-rank", "full-rank-tail"]
     ranks = ["rank-1", "rank-8", "rank-15"]
     others = [name for name in ELSEWHERE if name not in (*pairwise, *full_rank, *ranks)]
@@ -127,7 +122,7 @@ def claims(results: Results) -> Claims:
         "sec:discussion": {
             "TOFU is not brittle when arms are only approximately low-rank: with features perturbed by 0.1, TOFU-FH has lower regret than ZF-OFUL": lower(
                 results, "tofu-fh", "zf-oful", setting="perturbed"
-            ),
+            )
         },
         BEYOND: {
             "In other worlds, latent UCB with default settings has lower regret than TOFU-FH given the rank": lower(

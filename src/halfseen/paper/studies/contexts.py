@@ -76,18 +76,15 @@ NOTES = [
 
 
 def comparisons(results: Results) -> list[Comparison]:
-    """Return the comparisons."""
     others = [*OTHERS, "scaled-mean-tenth", "uniform"]
     return [against_best(results, others, list(PROBLEMS))]
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     yield difference_figure("contexts_differences", *comparisons(results))
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     useless = within(
         results, "latent-ucb", "latent-ucb-no-context", at_most=1.1, setting="irrelevant"
     )

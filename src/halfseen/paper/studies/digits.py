@@ -47,11 +47,7 @@ MULTIPLIERS = {"rank.multiplier": [0.03, 0.05, 0.07, 0.1, 0.15, 0.25, 0.5, 1.0]}
 OFUL = {"ridge": [0.1, 1.0, 10.0], "radius_scale": [0.25, 0.5, 1.0, 2.0]}
 TUNING = Tuning(
     seeds=range(10000, 10003),
-    searches={
-        "ra-tofu": MULTIPLIERS,
-        "zf-pslb-adaptive": MULTIPLIERS,
-        "zf-oful": OFUL,
-    },
+    searches={"ra-tofu": MULTIPLIERS, "zf-pslb-adaptive": MULTIPLIERS, "zf-oful": OFUL},
     shared={"ra-tofu-fh": "ra-tofu", "oracle-full": "zf-oful", "oracle-masked": "zf-oful"},
 )
 SETTINGS = {"default": Setting(world=WORLD, methods=METHODS, observe_probs=PROBS, tuning=TUNING)}
@@ -67,7 +63,6 @@ NOTES = [
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     shown = "tofu ra-tofu zf-oful zf-pslb zf-pslb-adaptive"
     caption = "Real covariates in place of Gaussian arms: regret over time, and final regret against the share of entries seen"
     yield main_figure(results, "fig:app_real_feature_synthetic", caption, shown)
@@ -77,7 +72,6 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     baselines = "zf-oful zf-pslb"
     return {
         "fig:app_real_feature_synthetic and app:experimental_details": {
@@ -97,7 +91,7 @@ def claims(results: Results) -> Claims:
         OURS: {
             "TOFU-FH has lower regret than tuned ZF-OFUL at every p": lower(
                 results, "tofu-fh", "zf-oful"
-            ),
+            )
         },
         BEYOND: {
             "Latent UCB given the rank and zero means has at most half the regret of TOFU-FH at p ≤ 0.4": within(

@@ -5,21 +5,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+from halfseen import theory
 from halfseen.paper.claims import Claims, above_bound, exponent
 from halfseen.paper.study import Plain, Setting, Small, standard
 from halfseen.report.figures import Figure, growth, regret_over_p
 from halfseen.report.look import DASHED, DOTTED, SOLID
 from halfseen.simulation.results import Point, Results
-from halfseen.theory import (
-    LEAK_RATE_LIMIT,
-    context_limited_applies,
-    context_limited_lower_bound,
-    expected_wait,
-    explicit_lower_bound,
-    leak_rate,
-    lower_bound_applies,
-    optimized_lower_bound,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,11 +76,11 @@ def lower_bounds(results: Results, point: Point) -> dict[str, float]:
     """
     realization = results.realization(point)
     problem = realization.problem()
-    bounds = {"explicit": explicit_lower_bound(problem, realization.gaps).total}
-    if lower_bound_applies(problem):
-        bounds["optimized"] = optimized_lower_bound(problem).total
-        if context_limited_applies(problem):
-            bounds["context-limited"] = context_limited_lower_bound(problem).total
+    bounds = {"explicit": theory.explicit_lower_bound(problem, realization.gaps).total}
+    if theory.lower_bound_applies(problem):
+        bounds["optimized"] = theory.optimized_lower_bound(problem).total
+        if theory.context_limited_applies(problem):
+            bounds["context-limited"] = theory.context_limited_lower_bound(problem).total
     return bounds
 
 
@@ -101,7 +92,7 @@ def _expected_wait(results: Results, point: Point) -> float:
     """Return how long the construction implies that the sign stays hidden at a point."""
     problem = results.realization(point).problem()
     arms, prob, horizon = problem.n_arms, problem.observe_prob, problem.horizon
-    return expected_wait(n_arms=arms, observe_prob=prob, horizon=horizon)
+    return theory.expected_wait(n_arms=arms, observe_prob=prob, horizon=horizon)
 
 
 _BOUND_LOOKS = {
@@ -124,8 +115,8 @@ def _draw_bounds(results: Results, setting: str) -> "Callable[[Axes, set[float]]
         problem = results.realization(Point(setting, min(probs))).problem()
         n_arms = problem.n_arms
         most, least = axes.get_xlim()  # p falls to the right
-        by_rewards = leak_rate(problem) - n_arms * problem.observe_prob**2
-        edge = math.sqrt(max(0.0, LEAK_RATE_LIMIT - by_rewards) / n_arms)
+        by_rewards = theory.leak_rate(problem) - n_arms * problem.observe_prob**2
+        edge = math.sqrt(max(0.0, theory.LEAK_RATE_LIMIT - by_rewards) / n_arms)
         if edge > least:
             end = min(edge, most)
             axes.axvspan(least, end, color="#000000", alpha=0.06, linewidth=0, label=_INSIDE)
@@ -135,7 +126,6 @@ def _draw_bounds(results: Results, setting: str) -> "Callable[[Axes, set[float]]
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     swept = [name for name in SETTINGS if name not in DISCOVERY]
     yield Figure(
         "hard_instance",
@@ -168,7 +158,6 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     wait = partial(exponent, results, "wait", value="wait")
     return {
         "thm:iid_missingness_lower_bound_main and thm:iid_action_lower_bound_refined": {

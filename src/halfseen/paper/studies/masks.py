@@ -39,7 +39,6 @@ NOTES = [
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     yield Figure(
         "mask_laws",
         "Final regret under every mask law, on a logarithmic axis",
@@ -48,7 +47,6 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     laws = ["bernoulli", "per-feature", "per-arm", "blocks", "value-dependent", "large-hidden"]
     by_size = ["value-dependent", "large-hidden"]
     return {

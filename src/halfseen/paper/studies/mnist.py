@@ -55,11 +55,7 @@ TUNING = Tuning(
         "zf-pslb-adaptive": digits.MULTIPLIERS,
         "zf-oful": digits.OFUL,
     },
-    shared={
-        "ra-tofu": "ra-tofu-fh",
-        "full-oful": "zf-oful",
-        "pslb": "zf-pslb",
-    },
+    shared={"ra-tofu": "ra-tofu-fh", "full-oful": "zf-oful", "pslb": "zf-pslb"},
     given={
         "ra-tofu-fh-published": {
             p: {"rank.multiplier": multiplier}
@@ -82,7 +78,6 @@ NOTES = [
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     shown = "tofu-fh ra-tofu-fh tofu zf-oful zf-pslb zf-pslb-adaptive full-oful"
     caption = "Regret over time, and final regret against the share of entries seen"
     yield main_figure(results, "fig:mnist_cnn_product_context", caption, shown)
@@ -100,7 +95,6 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     return {
         "fig:mnist_cnn_product_context and sec:simulations": {
             "TOFU-FH wins or ties when most entries are seen: it has at most 1.05 times the regret of ZF-OFUL": within(
@@ -117,7 +111,7 @@ def claims(results: Results) -> Claims:
         "fig:app_cnn_diagnostics": {
             "The chosen rank is near the construction rank 4 (mean within 0.5) at p = 0.2, with the published threshold": final_rank(
                 results, "ra-tofu-fh-published", at_least=-0.5, at_most=0.5, p=[0.2]
-            ),
+            )
         },
         OURS: {
             "At p = 0.5 the chosen rank is above 4, with the published threshold": final_rank(
@@ -132,6 +126,6 @@ def claims(results: Results) -> Claims:
         BEYOND: {
             "Latent UCB, with default settings or given the rank and zero means, has at most 1.02 times the regret of OFUL given the true subspace": within(
                 results, "latent-ucb-told latent-ucb", "oracle-masked", at_most=1.02
-            ),
+            )
         },
     }

@@ -9,19 +9,8 @@ Paper: tab:text_product_context
 
 from collections.abc import Iterator
 
-from halfseen.paper.claims import (
-    BEYOND,
-    NOT_RUN,
-    Check,
-    Claims,
-    Finding,
-    final_rank,
-    judge,
-    lower,
-    rank_falls,
-    rises,
-    within,
-)
+from halfseen.paper import claims as claim
+from halfseen.paper.claims import BEYOND, NOT_RUN, Check, Claims, Finding
 from halfseen.paper.study import (
     LATENT_UCB_NOTE,
     Plain,
@@ -74,7 +63,6 @@ NOTES = [
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     shown = "tofu-fh ra-tofu-fh zf-oful zf-pslb"
     yield Figure(
         "fig:app_text_product_context",
@@ -98,42 +86,45 @@ def _accuracy(results: Results) -> Check:
     if not errors or rounds is None:
         return Check([Finding(NOT_RUN, "", "no irreducible regret")], fails_if)
     found = Interval.of(1 - error / rounds for error in errors.values())
-    return Check([Finding(judge(found, 0.85, 0.87), "", str(found), found.n)], fails_if)
+    return Check([Finding(claim.judge(found, 0.85, 0.87), "", str(found), found.n)], fails_if)
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     return {
         "app:text_product_context and tab:text_product_context": {
-            "TOFU-FH with a fixed rank has lower regret than both zero-filled methods at every p": lower(
+            "TOFU-FH with a fixed rank has lower regret than both zero-filled methods at every p": claim.lower(
                 results, "tofu-fh", "zf-oful zf-pslb"
             ),
-            "TOFU-FH with a fixed rank also has lower regret than RA-TOFU-FH, which makes it the best of all": lower(
+            "TOFU-FH with a fixed rank also has lower regret than RA-TOFU-FH, which makes it the best of all": claim.lower(
                 results, "tofu-fh", "ra-tofu-fh"
             ),
-            "RA-TOFU-FH stays close to TOFU-FH (within 5 %)": within(
+            "RA-TOFU-FH stays close to TOFU-FH (within 5 %)": claim.within(
                 results, "ra-tofu-fh", "tofu-fh", at_least=0.95, at_most=1.05
             ),
-            "ZF-PSLB does worst when most is hidden: its gap to TOFU-FH grows from p = 0.3 to 0.2": rises(
+            "ZF-PSLB does worst when most is hidden: its gap to TOFU-FH grows from p = 0.3 to 0.2": claim.rises(
                 results, "zf-pslb", minus="tofu-fh", groups=[[0.3], [0.2]]
             ),
-            "RA-TOFU-FH has lower regret than ZF-OFUL": lower(results, "ra-tofu-fh", "zf-oful"),
-            "RA-TOFU-FH has lower regret than ZF-PSLB": lower(results, "ra-tofu-fh", "zf-pslb"),
-            "The adaptive selector is conservative: its mean rank is below the construction rank 20": final_rank(
+            "RA-TOFU-FH has lower regret than ZF-OFUL": claim.lower(
+                results, "ra-tofu-fh", "zf-oful"
+            ),
+            "RA-TOFU-FH has lower regret than ZF-PSLB": claim.lower(
+                results, "ra-tofu-fh", "zf-pslb"
+            ),
+            "The adaptive selector is conservative: its mean rank is below the construction rank 20": claim.final_rank(
                 results, "ra-tofu-fh", at_most=0
             ),
-            "The rank that RA-TOFU-FH chooses falls as fewer entries are seen": rank_falls(
+            "The rank that RA-TOFU-FH chooses falls as fewer entries are seen": claim.rank_falls(
                 results, "ra-tofu-fh"
             ),
         },
         "app:text_product_context": {
             "The text classifier has a held-out accuracy of about .860 (within .01)": _accuracy(
                 results
-            ),
+            )
         },
         BEYOND: {
-            "Latent UCB, with default settings or given the rank and zero means, has at most 1.03 times the regret of OFUL given the true subspace": within(
+            "Latent UCB, with default settings or given the rank and zero means, has at most 1.03 times the regret of OFUL given the true subspace": claim.within(
                 results, "latent-ucb-told latent-ucb", "oracle-masked", at_most=1.03
-            ),
+            )
         },
     }

@@ -8,14 +8,8 @@ Paper: fig:app_rank_and_warm_start
 
 from collections.abc import Iterator
 
-from halfseen.paper.claims import (
-    Claims,
-    eigengap,
-    final_rank,
-    gap_after_true_rank,
-    lower,
-    within,
-)
+from halfseen.paper import claims as claim
+from halfseen.paper.claims import Claims
 from halfseen.paper.study import Plain, Setting, Small
 from halfseen.report.figures import Figure, by_setting, rank_over_rounds
 from halfseen.simulation.results import Results
@@ -61,7 +55,6 @@ NOTES = [
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     shown = "tofu-fh-true tofu-fh-adaptive zf-oful zf-pslb-true zf-pslb-adaptive"
     yield Figure(
         "fig:app_adaptive_rank_summary",
@@ -85,40 +78,41 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
-    gaps = {at: gap_after_true_rank(results, at, "tofu-fh-adaptive") for at in results.points()}
+    gaps = {
+        at: claim.gap_after_true_rank(results, at, "tofu-fh-adaptive") for at in results.points()
+    }
     separated = [at.setting for at, gap in gaps.items() if gap is not None and gap.low > 0]
     return {
         "fig:app_rank_misspecification": {
-            "A fixed rank below the true one costs regret": lower(
+            "A fixed rank below the true one costs regret": claim.lower(
                 results, "tofu-true", "tofu-under"
             ),
-            "A fixed rank above the true one costs regret": lower(
+            "A fixed rank above the true one costs regret": claim.lower(
                 results, "tofu-true", "tofu-over"
             ),
         },
         "fig:app_rank_and_warm_start": {
-            "Choosing the rank makes TOFU less sensitive: regret is lower than with a rank that is too small": lower(
+            "Choosing the rank makes TOFU less sensitive: regret is lower than with a rank that is too small": claim.lower(
                 results, "tofu-adaptive", "tofu-under"
             ),
-            "With a chosen rank the regret of TOFU is no higher than with a rank that is too large (within 5 %)": within(
+            "With a chosen rank the regret of TOFU is no higher than with a rank that is too large (within 5 %)": claim.within(
                 results, "tofu-adaptive", "tofu-over", at_most=1.05
             ),
-            "The spectrum identifies the rank: the last one chosen is close to the true one (mean within 0.5)": final_rank(
+            "The spectrum identifies the rank: the last one chosen is close to the true one (mean within 0.5)": claim.final_rank(
                 results, "tofu-adaptive", at_least=-0.5, at_most=0.5
             ),
-            "The corrected covariance has a usable eigengap: its largest gap is after the true rank": eigengap(
+            "The corrected covariance has a usable eigengap: its largest gap is after the true rank": claim.eigengap(
                 results, "tofu-adaptive"
             ),
         },
         "fig:app_adaptive_rank_summary": {
-            "RA-TOFU-FH tracks TOFU-FH of known rank (within 20 %) where the largest gap of the last spectrum is after the true rank": within(
+            "RA-TOFU-FH tracks TOFU-FH of known rank (within 20 %) where the largest gap of the last spectrum is after the true rank": claim.within(
                 results,
                 "tofu-fh-adaptive",
                 "tofu-fh-true",
                 at_least=0.8,
                 at_most=1.2,
                 setting=separated,
-            ),
+            )
         },
     }

@@ -1,6 +1,5 @@
 """How regret scales with K, κ, p and m, beside the representation cost of the theorem (thm:main_regret)."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -63,7 +62,6 @@ SWEEPS = ("n_arms", "conditioning", "p", "rank")
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     pairs = {"tofu": "tofu-seen", "tofu-fh": "tofu-fh-seen"}
     label = "the theorem's cost of the representation, scaled to TOFU"
     yield Figure(
@@ -97,21 +95,14 @@ def _shares(results: Results, method: str, points: Sequence[Point]) -> dict[int,
     return {seed: sum(each[seed] for each in costs) / whole for seed in sorted(seeds)}
 
 
-def _share_grows(
-    results: Results,
-    method: str,
-    over: str,
-    *,
-    at_least: float = -math.inf,
-    at_most: float = math.inf,
-) -> Check:
+def _share_grows(results: Results, method: str, over: str, **limits: float) -> Check:
     """Check by which factor the share of the theorem's cost that is measured grows.
 
     The half of the settings with large K, κ or m, or small p, is compared with the other half.
     Costs are added before they are divided, so that none has to be positive.
     """
-    limits = outside(at_least, at_most)
-    fails_if = f"the share of the theorem's cost changes by a factor {limits} between the halves"
+    factor = outside(**limits)
+    fails_if = f"the share of the theorem's cost changes by a factor {factor} between the halves"
     points, letter = growth_points(results, over), words_for(over)[0]
     numbers = sorted(points, reverse=over == "p")
     half = len(numbers) // 2
@@ -128,14 +119,11 @@ def _share_grows(
     found = Interval.of_ratio(*pair)
     shares = " / ".join(number(each.mean()) for each in pair)
     text = f"{shares} of the theorem's cost = {found.fixed(2)} over {found.n} seeds"
-    return Check([Finding(judge(found, at_least, at_most), where, text, found.n)], fails_if)
+    return Check([Finding(judge(found, **limits), where, text, found.n)], fails_if)
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed.
-
-    The theorem is an upper bound, far above these regrets: no run of this size can contradict it.
-    """
+    # The theorem is an upper bound, far above these regrets: no run of this size can contradict it.
     slower = "the cost of hidden entries grows no faster than the theorem's cost of the representation, up to a factor of 1.5"
     return {
         OURS: {
@@ -154,5 +142,5 @@ def claims(results: Results) -> Claims:
             "With full history the cost of hidden entries falls more slowly than the theorem's as more arms are offered": _share_grows(
                 results, "tofu-fh", "n_arms", at_least=1
             ),
-        },
+        }
     }

@@ -33,7 +33,6 @@ NOTES = [
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     shown = "tofu ra-tofu zf-oful zf-pslb zf-pslb-adaptive"
     caption = "Regret over time, and final regret against the share of entries seen"
     yield main_figure(results, "fig:synthetic_main_experiments", caption, shown)
@@ -45,7 +44,6 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     return {
         "fig:synthetic_main_experiments and sec:simulations": {
             "TOFU and RA-TOFU have lower regret than both zero-filled methods when many entries are hidden (p ≤ 0.4)": lower(
@@ -65,7 +63,7 @@ def claims(results: Results) -> Claims:
         OURS: {
             "From p = 0.3 to 0.2 the lead of RA-TOFU over ZF-OFUL narrows": rises(
                 results, "zf-oful", minus="ra-tofu", groups=[[0.2], [0.3]]
-            ),
+            )
         },
         BEYOND: {
             "Latent UCB given the rank and zero means has at most 1.5 times the regret of OFUL given the true subspace": within(

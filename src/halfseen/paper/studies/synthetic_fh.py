@@ -26,14 +26,12 @@ NOTES = [
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     shown = "tofu-fh ra-tofu-fh zf-oful zf-pslb zf-pslb-adaptive"
     caption = "Full history: regret over time, and final regret against the share of entries seen"
     yield main_figure(results, "fig:app_synthetic_fh", caption, shown)
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     return {
         "fig:app_synthetic_fh and app:experimental_details": {
             "Replaying past rewards lowers regret": lower(results, "tofu-fh", "tofu"),
@@ -47,6 +45,6 @@ def claims(results: Results) -> Claims:
         OURS: {
             "TOFU-FH has lower regret than ZF-OFUL even when most entries are seen": lower(
                 results, "tofu-fh", "zf-oful"
-            ),
+            )
         },
     }

@@ -98,20 +98,17 @@ def never_much_worse(results: Results, best: Comparison) -> dict[str, Check]:
     return {
         "On no problem is the regret of latent UCB higher than that of the best other method by more than chance and more than 2 % of that method's lead over uniform play": no_worse(
             results, best, than="uniform", margin=0.02
-        ),
+        )
     }
 
 
 def comparisons(results: Results) -> list[Comparison]:
-    """Return the comparisons."""
     return [against_best(results, [key for key in METHODS if key != "latent-ucb"])]
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     yield difference_figure("tables_differences", *comparisons(results))
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     return {BEYOND: never_much_worse(results, *comparisons(results))}

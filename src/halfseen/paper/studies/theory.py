@@ -4,24 +4,12 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from halfseen.paper.claims import (
-    OURS,
-    Claims,
-    below_bound,
-    bounded,
-    exceeds,
-    final_rank,
-)
+from halfseen import theory
+from halfseen.paper import claims as claim
+from halfseen.paper.claims import OURS, Claims
 from halfseen.paper.study import Plain, Setting, Small
 from halfseen.report.figures import Figure, Line, Panel, diagnostics
 from halfseen.simulation.results import Results
-from halfseen.theory import (
-    Problem,
-    main_regret_bound,
-    power_split,
-    rank_adaptive_regret_bound,
-    two_phase_regret_bound,
-)
 
 TITLE = "Theory: every bound against measurements"
 SEEDS = range(10)
@@ -74,8 +62,7 @@ SETTINGS = {
     ),
 }
 SMALL = Small(
-    settings=[name for name in SETTINGS if name != "d=16384"],
-    world={"horizon": 120, "n_arms": 20},
+    settings=[name for name in SETTINGS if name != "d=16384"], world={"horizon": 120, "n_arms": 20}
 )
 NOTES = [
     "Latents are uniform, so that arms are bounded as the theory assumes; with the Gaussian latents of the published studies no bound applies.",
@@ -110,7 +97,6 @@ def _representation(
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     nothing, actual = "above, a bound says nothing", "bound at the measured distance, p = 0.8"
     error = partial(_representation, results)
     filled = Line("imputation_bound_actual", actual, "third", p=0.8)
@@ -129,43 +115,40 @@ def figures(results: Results) -> Iterator[Figure]:
     )
 
 
-def _main_bound(problem: Problem) -> float:
-    return main_regret_bound(problem, failure_prob=0.1).total
+def _main_bound(problem: theory.Problem) -> float:
+    return theory.main_regret_bound(problem, failure_prob=0.1).total
 
 
-def _rank_adaptive_bound(problem: Problem) -> float:
+def _rank_adaptive_bound(problem: theory.Problem) -> float:
     levels = {"rank_failure_prob": 0.025, "representation_failure_prob": 0.025}
-    return rank_adaptive_regret_bound(problem, **levels, oful_failure_prob=0.05).total
+    return theory.rank_adaptive_regret_bound(problem, **levels, oful_failure_prob=0.05).total
 
 
-def _two_phase_bound(problem: Problem) -> float:
-    split = power_split(problem.horizon, 2 / 3)
-    return two_phase_regret_bound(problem, split=split, failure_prob=0.1).total
+def _two_phase_bound(problem: theory.Problem) -> float:
+    split = theory.power_split(problem.horizon, 2 / 3)
+    return theory.two_phase_regret_bound(problem, split=split, failure_prob=0.1).total
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed.
-
-    Lemmas that are algebra (potential, contraction) are tests, not claims: no run could make them
-    fail.
-    """
-    error = partial(bounded, results, "representation", setting="estimation")
-    missed = partial(bounded, results, "coverage", bound="failure_prob")
+    # Lemmas that are algebra (potential, contraction) are tests, not claims: no run could make them
+    # fail.
+    error = partial(claim.bounded, results, "representation", setting="estimation")
+    missed = partial(claim.bounded, results, "coverage", bound="failure_prob")
     return {
         "lemma:covariance_estimation_error": {
             "The corrected covariance stays within its bound": error(
                 "covariance_error", "covariance_bound"
-            ),
+            )
         },
         "lemma:sub_space_lemma": {
             "The subspace stays within its bound": error(
                 "aligned_distance", "subspace_bound", trivial="trivial_subspace"
-            ),
+            )
         },
         "lemma: imputation_error": {
             "Filled arms stay within the bound, with the measured distance in place of ε": error(
                 "imputation_error", "imputation_bound_actual"
-            ),
+            )
         },
         "lemma:surrogate-model": {
             "Surrogate rewards stay within b": error(
@@ -176,9 +159,9 @@ def claims(results: Results) -> Claims:
             ),
         },
         "lemma:true_observed_gram_conditioning": {
-            "Where p satisfies its condition (d = 16384), the seen rows of no arm fall below 3p/4": bounded(
+            "Where p satisfies its condition (d = 16384), the seen rows of no arm fall below 3p/4": claim.bounded(
                 results, "gram", "floor", "smallest", setting="d=16384"
-            ),
+            )
         },
         "thm:confidence_set_m_t_main": {
             "With noise alone the confidence set misses no more often than δ": missed(
@@ -189,36 +172,36 @@ def claims(results: Results) -> Claims:
             ),
         },
         "thm:main_regret": {
-            "Regret stays within the theorem's bound": below_bound(
+            "Regret stays within the theorem's bound": claim.below_bound(
                 results, "algorithm-1", _main_bound
-            ),
+            )
         },
         "thm:unknown_rank": {
-            "Once 2ρ separates the spectrum, the rank that Algorithm 1 chooses is the true one": final_rank(
+            "Once 2ρ separates the spectrum, the rank that Algorithm 1 chooses is the true one": claim.final_rank(
                 results, "algorithm-1-rank-chosen", at_least=-0.5, at_most=0.5
             ),
-            "Regret with a chosen rank stays within the theorem's bound": below_bound(
+            "Regret with a chosen rank stays within the theorem's bound": claim.below_bound(
                 results, "algorithm-1-rank-chosen", _rank_adaptive_bound
             ),
-            "The rank is found before imputation is stable: the spectrum separates after fewer arms": exceeds(
+            "The rank is found before imputation is stable: the spectrum separates after fewer arms": claim.exceeds(
                 results, "representation", "imputation_stable", "rank_found", setting="estimation"
             ),
         },
         "app:two_phase_comparison": {
-            "Regret of a single estimate after T^(2/3) rounds stays within its bound": below_bound(
+            "Regret of a single estimate after T^(2/3) rounds stays within its bound": claim.below_bound(
                 results, "two-phase", _two_phase_bound
-            ),
+            )
         },
         "app:pslb-comparison": {
-            "Offered arms that excite all directions do not imply that chosen arms do: if every slate is {e1, e2}, OFUL excites the second direction less": exceeds(
+            "Offered arms that excite all directions do not imply that chosen arms do: if every slate is {e1, e2}, OFUL excites the second direction less": claim.exceeds(
                 results, "excitation", "example_offered", "example_oful", setting="main study"
-            ),
+            )
         },
         OURS: {
-            "Where p violates its condition (d = 64), the seen rows of some arm fall below 3p/4": exceeds(
+            "Where p violates its condition (d = 64), the seen rows of some arm fall below 3p/4": claim.exceeds(
                 results, "gram", "floor", "smallest", setting="d=64"
             ),
-            "Without the misspecification part of its radius the confidence set misses more often than δ": exceeds(
+            "Without the misspecification part of its radius the confidence set misses more often than δ": claim.exceeds(
                 results, "coverage", "missed_without_bias_part", "failure_prob", setting="biased"
             ),
         },

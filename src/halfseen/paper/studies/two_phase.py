@@ -38,7 +38,6 @@ NOTES = [
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     yield Figure(
         "two_phase_growth",
         "Final regret against the horizon with exponents and their 95 % intervals, regret over time, and final regret against the length of the first phase",
@@ -56,7 +55,6 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     return {
         "app:two_phase_comparison": {
             "With the first phase that balances the bound, regret grows like T^(2/3), as the bound does (up to .1)": exponent(

@@ -36,7 +36,6 @@ NOTES = [
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """Return the figures."""
     yield Figure(
         "fig:app_warm_start",
         "Final regret of every kind of replay, and beside other methods on a logarithmic axis",
@@ -54,7 +53,6 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    """Return what is claimed."""
     return {
         "fig:app_warm_start and fig:app_rank_and_warm_start": {
             "Warm-starting the first epoch with burn-in rewards lowers regret": lower(

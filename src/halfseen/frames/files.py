@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from halfseen.errors import InvalidTableError
-from halfseen.frames.reading import Declared, frame_of, named_columns, nw
+from halfseen.frames.encoder import is_numeral
+from halfseen.frames.reading import Declared, frame_of, named_columns, nw, read_cells
 from halfseen.lazy import from_extra
+from halfseen.values import BoolArray, FloatArray
 
 _BLOCK = 10_000  # rows of nested cells that are read at once
 
@@ -59,6 +61,22 @@ def cells_of(column: Any, rows: Any = None) -> Any:
     return cells if isinstance(cells, list) or cells.dtype.kind in "fiu" else cells.tolist()
 
 
+def numbers_of(
+    name: str, column: Any, want: str, fits: Callable[[FloatArray], BoolArray]
+) -> FloatArray:
+    """Return a column of numbers, NaN where a cell is empty, after checking each."""
+    cells: Any = read_cells(name, cells_of(column))
+    is_list = isinstance(cells, list)
+    good = [each is None or is_numeral(each) for each in cells] if is_list else fits(cells)
+    if not np.all(good):
+        row = int(np.argmin(good))
+        raise InvalidTableError(
+            f"column {name!r} must be {want}, got {cells[row]} in row {row}: correct it, or leave "
+            "out the column or the row"
+        )
+    return np.asarray(cells, dtype=np.float64)
+
+
 def _blocks(series: Any) -> Iterator[Any]:
     """Yield lists or dicts, of which a whole column takes much more memory than in a frame."""
     for first in range(0, len(series), _BLOCK):
@@ -83,25 +101,17 @@ def _read_file(path: Path, progress: bool) -> Any:
         import pandas as pd
         from rich.progress import open as opened
     try:
-        separator = max(",;\t|", key=first.decode("utf-8-sig").count)
-        names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str).iloc[0].fillna("")
+        how: Any = {
+            "sep": max(",;\t|", key=first.decode("utf-8-sig").count),
+            "skipinitialspace": True,
+        }
+        names = pd.read_csv(path, header=None, nrows=1, dtype=str, **how).iloc[0].fillna("")
         with (
             opened(path, "rb", description="reading", transient=True, disable=not progress) as file,
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("error", pd.errors.ParserWarning)  # of more cells than names
-            frame = pd.read_csv(file, sep=separator, index_col=False, low_memory=False)
+            frame = pd.read_csv(file, index_col=False, low_memory=False, **how)
     except (ValueError, pd.errors.ParserWarning) as error:  # pandas' own errors are ValueErrors
         raise InvalidTableError(f"{path} cannot be read as CSV: {error}") from None
     return frame.set_axis(names, axis=1)  # pandas calls the second "a" of two "a.1"
-
-
-def text_table(cells: Sequence[Sequence[str]]) -> str:
-    """Return rows of cells as lines with aligned columns.
-
-    >>> print(text_table([("item", "score"), ("hat", "1")]))
-    item  score
-    hat   1
-    """
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)

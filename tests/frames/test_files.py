@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen.errors import InvalidTableError
-from halfseen.tools.tables import columns_of
+from halfseen.frames.files import columns_of
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,7 @@ from halfseen.tools.tables import columns_of
         (b"a\n\xff\xfe\n", "table.csv cannot be read as CSV: 'utf-8' codec"),
         (b"a,b\n1,2\n1,2,3\n", "cannot be read as CSV: .*Expected 2 fields in line 3, saw 3"),
         (b"a,b\n1,2,3\n4,5,6\n", "cannot be read as CSV: Length of header or names does not match"),
+        (b"", "table.csv cannot be read as CSV: No columns"),
         (b"a,a\n1,2\n", "column 'a' appears twice"),
     ],
 )
