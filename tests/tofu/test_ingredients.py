@@ -152,7 +152,7 @@ def test_ingredients_that_make_no_sense_are_refused(settings, message):
 
 
 def test_a_stranger_cannot_take_the_name_of_an_ingredient_of_halfseen():
-    with pytest.raises(InvalidSettingError, match="halfseen has a LeastSquares"):
+    with pytest.raises(InvalidSettingError, match="belongs to halfseen's LeastSquares"):
         type("LeastSquares", (Imputation,), {"__module__": "mine"})
 
 
