@@ -374,7 +374,7 @@ def choose_rank(
     """Return the fit with the largest evidence.
 
     The search starts from the last model, with few rows from rank 0, and goes up as long as the
-    evidence grows. If it never did, the search goes down.
+    evidence grows. If it never did, the search goes down. A fit that explains all entries ends it.
 
     Parameters
     ----------
@@ -394,19 +394,19 @@ def choose_rank(
         return fit
 
     first = best = fit = fitted(reduced(_start(rows, last), rows.largest_rank))
-    n_worse, rank = 0, fit.model.rank
-    while rank < rows.largest_rank and n_worse < _PATIENCE and not fit.model.explains_all:
+    n_worse, rank, is_over = 0, first.model.rank, first.model.explains_all
+    while not is_over and rank < rows.largest_rank and n_worse < _PATIENCE:
         rank = min(rows.largest_rank, rank + max(1, int(_STEP_SHARE * rank)))
         fit = fitted(extended(rows, fit, rank))
         n_worse = 0 if fit.evidence > best.evidence else n_worse + 1
         best = best if n_worse else fit
-        if work > most_work:
-            break
+        is_over = fit.model.explains_all or work > most_work
     fit, rank = first, first.model.rank
-    while best is fit and rank > 0 and work <= most_work:
+    while not is_over and best is fit and rank > 0:
         rank -= max(1, int(_STEP_SHARE * rank))
         fit = fitted(reduced(fit.model, rank))
         best = fit if fit.evidence >= best.evidence else best
+        is_over = work > most_work
     return best
 
 
