@@ -220,16 +220,22 @@ class HalfSeenRows:
         self.dim = int(table.shape[1])
         self.weights = np.ones(len(table)) if weights is None else weights[shown].copy()
         self.has_mean = not through_origin
-        self.centre, self.scale = _centre_and_scale(table, self.weights, through_origin)
-        standard = np.empty(table.shape)
-        _row_features.standardise(table, self.centre, self.scale, np.ones(self.dim), standard)
-        seen = standard == standard
-        self.seen = seen.astype(np.float64)
-        self.zero_filled = np.where(seen, standard, 0.0)
+        self.centre, self.scale = np.empty(self.dim), np.empty(self.dim)
+        self.zero_filled, self.seen = np.empty(table.shape), np.empty(table.shape)
+        _row_features.standardise_rows(
+            table,
+            self.weights,
+            self.has_mean,
+            _CONSTANT,
+            self.centre,
+            self.scale,
+            self.zero_filled,
+            self.seen,
+        )
         self.counts: FloatArray = self.weights @ self.seen
         # Features that were never seen count as if they were not there.
         self.n_features = int(np.count_nonzero((table == table).any(axis=0)))
-        self.n_entries = int(np.count_nonzero(seen))
+        self.n_entries = int(np.count_nonzero(self.seen))
 
     def __len__(self) -> int:
         return len(self.zero_filled)
@@ -264,28 +270,6 @@ class HalfSeenRows:
             location = location + self.scale * coefficients[rank]
         loadings = np.clip(coefficients[:rank], -_LARGEST_LOADING, _LARGEST_LOADING)
         return Factors(location, self.scale, loadings, noise)
-
-
-def _centre_and_scale(
-    table: FloatArray, weights: FloatArray, through_origin: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Return centre and deviation of every feature, over its seen entries.
-
-    The deviation is 0 if the feature does not vary, or is seen in fewer than two rows.
-    """
-    seen = table == table
-    filled = np.where(seen, table, 0.0)
-    size = np.abs(filled).max(axis=0, initial=0.0)
-    unit = np.where(size > 0.0, size, 1.0)  # squares of shares neither overflow nor vanish
-    shares, weighted = filled / unit, seen * weights[:, None]
-    total = weighted.sum(axis=0)
-    total[total == 0.0] = 1.0
-    mean = np.zeros(table.shape[1])
-    if not through_origin:
-        mean = (weighted * shares).sum(axis=0) / total
-    rest = np.where(seen, shares - mean, 0.0)
-    deviation = np.sqrt((weighted * rest * rest).sum(axis=0) / total)
-    return unit * mean, np.where(deviation > _CONSTANT, unit * deviation, 0.0)
 
 
 def fit_factors(
