@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from halfseen import Slate
-from halfseen.factors.model import Factors, HalfSeenRows, RankSearch
+from halfseen.factors.model import Factors, HalfSeenRows, choose_rank
 from halfseen.latent.epoch import RowModel
 from halfseen.latent.evidence import INTERCEPT, Evidence, Scales, reduced_design
 from halfseen.latent.features import (
@@ -53,7 +53,7 @@ def side(table, groups=GROUPS):
     if table.shape[1] == 0:
         return RowModel.unknown(0).features([], {})
     return RowFeatures(
-        RankSearch(HalfSeenRows(table)).run().model, (table == table).mean(axis=0), groups
+        choose_rank(HalfSeenRows(table)).model, (table == table).mean(axis=0), groups
     )
 
 

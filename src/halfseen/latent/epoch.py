@@ -19,8 +19,8 @@ from halfseen.factors.model import (
     SEARCH_ROWS,
     Factors,
     HalfSeenRows,
-    RankSearch,
-    fit_factors,
+    choose_rank,
+    fit_rank,
 )
 from halfseen.factors.rows import evenly_spaced, item_keys, row_keys
 from halfseen.latent.drift import FIXED, Drift, moving_level
@@ -44,15 +44,10 @@ _NEGLIGIBLE_WEIGHT = 1e-3
 _EPOCH_SHARE = 0.25
 # Items come back if more than this share of the offered ones had been offered before.
 _LEAST_RECURRENCE = 0.1
-# Rows on which to check whether the last model still explains everything.
-_CHECK_ROWS = 256
-# A search for the rank goes on in the next epoch after this much work: about 40 milliseconds on one
-# core.
+# From `FEW_ROWS` on, factors are fitted again after this share of the rounds at the last fit.
+_REFIT_SHARE = 0.5
+# Work of a search for the rank: about 40 milliseconds on one core.
 _SEARCH_WORK = 4e8
-# The rank is chosen again when the number of these rows has grown by this factor, and after a pause
-# of this many times the rounds so far.
-_RANK_GROWTH = 2.0
-_RANK_PAUSE = 3.0
 
 
 class Settings(NamedTuple):
@@ -159,10 +154,8 @@ class RowModel(NamedTuple):
     factors : Factors
     shares : ndarray, shape (dim,)
         Share of the different rows that show each feature.
-    n_rows : int
-        Different rows when the factor model was fitted or checked.
-    n_ranked, ranked_round : int
-        The same, and the round, when its rank was last chosen.
+    n_rows, fitted_round : int
+        Different rows, and the round, when the factor model was fitted.
     n_items : int
         Number of different items; 0 if they do not come back.
     recurrence : float
@@ -174,8 +167,7 @@ class RowModel(NamedTuple):
     factors: Factors
     shares: FloatArray
     n_rows: int
-    n_ranked: int
-    ranked_round: int
+    fitted_round: int
     n_items: int
     recurrence: float
     limits: FloatArray
@@ -183,7 +175,7 @@ class RowModel(NamedTuple):
     @classmethod
     def unknown(cls, dim: int) -> "RowModel":
         """Return what is known of rows that have never been offered."""
-        return cls(Factors.unknown(dim), np.zeros(dim), 0, 0, 0, 0, 1.0, no_limits(dim))
+        return cls(Factors.unknown(dim), np.zeros(dim), 0, 0, 0, 1.0, no_limits(dim))
 
     @classmethod
     def fitted(
@@ -194,17 +186,25 @@ class RowModel(NamedTuple):
         last: "RowModel",
         rank: int | None = None,
     ) -> "RowModel":
-        """Fit the factor model to offered rows; the evidence chooses a rank that is not given."""
+        """Fit the factor model to offered rows, if it is due; count items in any case."""
+        n_items = _n_items(offered)
+        recurrence = 1.0 - n_items / max(1.0, offered.n_offered)
+        returning = int(n_items + 0.5) if recurrence > _LEAST_RECURRENCE else 0
+        if not last._is_due(settings, offered, round):
+            return last._replace(n_items=returning, recurrence=recurrence)
         table, weights = _distinct_rows(settings, offered)
         limits = limits_of(table)
         table = plausible(table, limits)
-        factors, is_ranked = _fitted_factors(settings, table, weights, round, last, rank)
+        factors = _fitted_factors(settings, table, weights, last, rank)
         shares = weights @ (table == table) / max(1e-300, weights.sum())
-        ranked = (len(table), round) if is_ranked else (last.n_ranked, last.ranked_round)
-        n_items = _n_items(offered)
-        recurrence = 1.0 - n_items / max(1.0, offered.n_offered)
-        n_returning = int(n_items + 0.5) if recurrence > _LEAST_RECURRENCE else 0
-        return cls(factors, shares, len(table), *ranked, n_returning, recurrence, limits)
+        return cls(factors, shares, len(table), round, returning, recurrence, limits)
+
+    def _is_due(self, settings: Settings, offered: OfferedRows, round: int) -> bool:
+        """Return whether to fit again: in every epoch at first, with many rows less often."""
+        if self.n_rows < FEW_ROWS or self.factors.dim != offered.table.shape[1]:
+            return True
+        pause = min(_REFIT_SHARE * self.fitted_round, settings.longest_epoch)
+        return round >= self.fitted_round + pause
 
     def features(self, groups: Any, first_levels: dict[int, int]) -> RowFeatures:
         """Return some groups of columns; levels of categories that came later are left out."""
@@ -255,46 +255,17 @@ def _n_items(offered: OfferedRows) -> float:
 
 
 def _fitted_factors(
-    settings: Settings,
-    table: FloatArray,
-    weights: FloatArray,
-    round: int,
-    last: RowModel,
-    rank: int | None,
-) -> tuple[Factors, bool]:
-    """Return the factor model to freeze, and whether its rank is chosen: a search may go on."""
+    settings: Settings, table: FloatArray, weights: FloatArray, last: RowModel, rank: int | None
+) -> Factors:
+    """Return the factor model of different rows; the evidence chooses a rank that is not given."""
+    some = evenly_spaced(len(table), SEARCH_ROWS)
+    rows = HalfSeenRows(table[some], weights[some], through_origin=settings.through_origin)
+    if rows.n_entries == 0:
+        return rows.empty_model()
     known = last.factors.widened(table.shape[1]) if last.n_rows else None
-
-    def rows(some: Any = ...) -> HalfSeenRows:
-        return HalfSeenRows(table[some], weights[some], through_origin=settings.through_origin)
-
-    if known is not None and known.explains_all and len(table) >= _CHECK_ROWS:
-        # Only if the rows are low-rank to rounding error: then nothing is fitted.
-        latest = fit_factors(rows(slice(-_CHECK_ROWS, None)), known, max_steps=1)
-        if latest.model.explains_all:
-            return known, False
-    all_rows = rows()
-    if all_rows.n_entries == 0:
-        return all_rows.empty_model(), True
     if rank is not None:
-        search = RankSearch(all_rows, known)
-        return search.fit(search.identifiable_rank(rank)).model, True
-    if known is not None and not _is_rank_due(settings, len(table), round, last):
-        return fit_factors(all_rows, known).model, False
-    some = all_rows
-    if len(table) > SEARCH_ROWS:
-        some = rows(evenly_spaced(len(table), SEARCH_ROWS))
-    search = RankSearch(some, known, most_work=_SEARCH_WORK)
-    return search.run().model, search.is_complete  # the next epoch fits it to all rows
-
-
-def _is_rank_due(settings: Settings, n_rows: int, round: int, last: RowModel) -> bool:
-    """Return whether to choose the rank again: there are more rows, or much later."""
-    if n_rows <= FEW_ROWS or min(n_rows, SEARCH_ROWS) >= _RANK_GROWTH * last.n_ranked:
-        return True
-    # With a half-life, the world may have another rank after some of them.
-    pause = _RANK_PAUSE * min(last.ranked_round, settings.half_life or math.inf)
-    return round >= last.ranked_round + pause
+        return fit_rank(rows, rank, known).model
+    return choose_rank(rows, known, most_work=_SEARCH_WORK).model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
