@@ -13,7 +13,7 @@ from halfseen.agent.ledger import N_GONE
 from halfseen.agent.replica import LEASE
 from halfseen.frames.encoder import N_SHARED
 from halfseen.latent import features
-from halfseen.latent.epoch import MOST_AMBIENT_FEATURES
+from halfseen.latent.row_model import MOST_AMBIENT_FEATURES
 from halfseen.latent.plausible import FARTHEST
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
 from halfseen.linear.drawing import N_DRAWS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen import LowRankWorld
-from halfseen.factors.model import HalfSeenRows, RankSearch
+from halfseen.factors.model import HalfSeenRows, choose_rank, fit_rank
 
 
 def offered(seed, *, rounds, offset=0.0, **settings):
@@ -31,22 +31,22 @@ def test_the_rank_is_found(observe_prob, rounds, settings):
     rank = settings.get("rank", 3)
     for seed in range(2000, 2005):
         table = offered(seed, rounds=rounds, observe_prob=observe_prob, offset=4.0, **settings)
-        assert RankSearch(HalfSeenRows(table)).run().model.rank == (rank if rank < 30 else 0), seed
+        assert choose_rank(HalfSeenRows(table)).model.rank == (rank if rank < 30 else 0), seed
 
 
 def test_entries_that_do_not_determine_the_rank_give_a_smaller_one():
-    search = RankSearch(HalfSeenRows(offered(2000, rounds=3, observe_prob=0.2)))
-    assert search.identifiable_rank(None) >= 3
-    assert search.run().model.rank <= 1
+    rows = HalfSeenRows(offered(2000, rounds=3, observe_prob=0.2))
+    assert rows.largest_rank >= 3
+    assert choose_rank(rows).model.rank <= 1
 
 
 def test_a_search_goes_down_from_the_last_rank():
     table = offered(2001, rounds=80, observe_prob=0.5, perturbation=0.1)
-    search = RankSearch(HalfSeenRows(table))
-    assert RankSearch(HalfSeenRows(table), search.fit(8).model).run().model.rank == 3
+    rows = HalfSeenRows(table)
+    assert choose_rank(rows, fit_rank(rows, 8).model).model.rank == 3
 
 
 def test_a_given_rank_is_lowered_if_there_are_too_few_entries():
-    search = RankSearch(HalfSeenRows(offered(2000, rounds=1, observe_prob=0.2)))
-    assert search.identifiable_rank(3) == 1
-    assert search.identifiable_rank(None) == 1
+    rows = HalfSeenRows(offered(2000, rounds=1, observe_prob=0.2))
+    assert rows.largest_rank == 1
+    assert fit_rank(rows, 3).model.rank == 1

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from halfseen.factors.model import NOISE_FLOOR, HalfSeenRows, Spectrum, fit_factors
+from halfseen.factors import model as factors
+from halfseen.factors.model import (
+    NOISE_FLOOR,
+    NOISE_PRIOR,
+    HalfSeenRows,
+    extended,
+    fit_factors,
+    reduced,
+)
 from halfseen.factors.rows import row_keys
 
 DIM, RANK = 7, 2
@@ -18,9 +26,12 @@ def half_seen(n=60, *, seed=0, share=0.6, noise=0.4):
     return table
 
 
+def start_of(arms, rank=RANK):
+    return extended(arms, fit_factors(arms, arms.empty_model()), rank)
+
+
 def fitted(arms, rank=RANK, **settings):
-    common = fit_factors(arms, Spectrum(arms).start(rank), common_noise=True)
-    return fit_factors(arms, common.model, **settings)
+    return fit_factors(arms, start_of(arms, rank), **settings)
 
 
 def dense(model):
@@ -83,27 +94,26 @@ def test_evidence_subtracts_how_much_the_entries_tell_about_the_loadings():
     assert fit.evidence == pytest.approx(fit.log_likelihood + odds)
 
 
-@pytest.mark.parametrize("common_noise", [False, True])
 @pytest.mark.parametrize("through_origin", [False, True])
-def test_every_step_increases_the_objective(common_noise, through_origin):
+def test_every_step_increases_the_likelihood(through_origin, monkeypatch):
+    monkeypatch.setattr(factors, "NOISE_PRIOR", 0.0)  # which pulls away from the likeliest noise
     for seed in range(5):
         arms = HalfSeenRows(half_seen(seed=seed, n=25), through_origin=through_origin)
-        start = Spectrum(arms).start(RANK)
-        steps = [
-            fit_factors(arms, start, common_noise=common_noise, max_steps=n, tolerance=-1.0)
-            for n in range(25)
-        ]
-        objectives = [step.objective for step in steps]
+        start = start_of(arms)
+        steps = [fit_factors(arms, start, max_steps=n, tolerance=-1e9) for n in range(25)]
+        likelihoods = [step.log_likelihood for step in steps]
         assert [step.n_steps for step in steps] == list(range(25))
-        assert (np.diff(objectives) >= -1e-9 * np.abs(objectives[1:])).all()
-        assert objectives[-1] > objectives[0] + 1.0
+        assert (np.diff(likelihoods) >= -1e-9 * np.abs(likelihoods[1:])).all()
+        assert likelihoods[-1] > likelihoods[0] + 1.0
 
 
 def test_a_converged_fit_has_no_better_neighbour():
     table = half_seen(n=40)
     arms = HalfSeenRows(table)
-    start = fitted(arms).model
-    best = fit_factors(arms, start, max_steps=5000, tolerance=1e-13)
+    best = fitted(arms, max_steps=5000, tolerance=-1.0)
+    # Then ψ_j = (s_j + 4ψ̄)/(n_j + 4) with ψ̄ = Σs_j/Σn_j, so this is ψ̄.
+    counts = arms.counts + NOISE_PRIOR
+    common = float(counts @ best.model.noise) / counts.sum()
     random, rows = np.random.default_rng(3), arms.standardised(best.model)[0]
     for _ in range(20):
         moved = arms.model(
@@ -111,15 +121,26 @@ def test_a_converged_fit_has_no_better_neighbour():
             best.model.noise * np.exp(1e-3 * random.normal(size=DIM)),
             RANK,
         )
-        # The prior of the noise has the same level: that of the start.
-        at = _objective(arms, moved, start)
-        assert at < _objective(arms, best.model, start)
+        assert _objective(arms, moved, common) < _objective(arms, best.model, common)
 
 
-def _objective(arms, model, start):
+def _objective(arms, model, common):
     likelihood = fit_factors(arms, model, max_steps=0).log_likelihood
-    level = float(arms.counts @ arms.standardised(start)[1]) / arms.counts.sum()
-    return likelihood - 2.0 * float((np.log(model.noise) + level / model.noise).sum())
+    prior = (np.log(model.noise) + common / model.noise).sum()
+    return likelihood - 0.5 * NOISE_PRIOR * float(prior)
+
+
+def test_a_fit_is_extended_and_reduced_by_its_strongest_directions():
+    arms = HalfSeenRows(half_seen(n=400, share=0.7))
+    exact = {"tolerance": 1e-7, "max_steps": 5000}
+    whole = fitted(arms, **exact)
+    first = fit_factors(arms, start_of(arms, 1), **exact)
+    second = fit_factors(arms, extended(arms, first, 2), **exact)
+    assert second.log_likelihood == pytest.approx(whole.log_likelihood, abs=1.0)
+    assert second.log_likelihood > first.log_likelihood + 50.0
+    assert reduced(second.model, 2) is second.model
+    again = fit_factors(arms, reduced(second.model, 1), **exact)
+    assert first.log_likelihood - 1.0 < again.log_likelihood < second.log_likelihood - 50.0
 
 
 def test_units_and_offsets_of_features_do_not_matter():
@@ -164,7 +185,7 @@ def test_an_arm_of_weight_two_counts_like_two_arms():
     table = half_seen(n=30)
     weights = np.where(np.arange(30) < 10, 2.0, 1.0)
     twice, once = HalfSeenRows(np.vstack([table, table[:10]])), HalfSeenRows(table, weights)
-    start = Spectrum(twice).start(RANK)
+    start = start_of(twice)
     expected, fit = (
         fit_factors(arms, start, max_steps=20, tolerance=-1.0) for arms in (twice, once)
     )

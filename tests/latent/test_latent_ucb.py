@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from halfseen import InvalidSettingError, LatentUcb, LowRankWorld, Slate, load, play
-from halfseen.latent.epoch import MOST_AMBIENT_FEATURES, OfferedRows, _n_items
 from halfseen.latent.history import Sample
+from halfseen.latent.row_model import MOST_AMBIENT_FEATURES, OfferedRows, _n_items
 
 
 def main_world(observe_prob, **settings):

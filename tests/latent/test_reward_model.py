@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from halfseen import Slate
-from halfseen.factors.model import Factors, HalfSeenRows, RankSearch
-from halfseen.latent.epoch import RowModel
+from halfseen.factors.model import Factors, HalfSeenRows, choose_rank
 from halfseen.latent.evidence import INTERCEPT, Evidence, Scales, reduced_design
 from halfseen.latent.features import (
     Features,
@@ -19,6 +18,7 @@ from halfseen.latent.groups import BY_ITEM, CENTRES, CONTEXT_GROUPS, CROSSED, IT
 from halfseen.latent.history import Observations
 from halfseen.latent.regression import Statistics
 from halfseen.latent.reward_model import NEGLIGIBLE, RewardModel
+from halfseen.latent.row_model import RowModel
 
 DIM, CONTEXT_DIM, N_ITEMS = 6, 4, 8
 GROUPS = ["latent", "filled", "mask"]
@@ -53,7 +53,7 @@ def side(table, groups=GROUPS):
     if table.shape[1] == 0:
         return RowModel.unknown(0).features([], {})
     return RowFeatures(
-        RankSearch(HalfSeenRows(table)).run().model, (table == table).mean(axis=0), groups
+        choose_rank(HalfSeenRows(table)).model, (table == table).mean(axis=0), groups
     )
 
 

@@ -13,7 +13,7 @@ from halfseen import (
     TofuPov,
 )
 from halfseen.factors import model as factors
-from halfseen.factors.model import Factors, HalfSeenRows, Spectrum, fit_factors
+from halfseen.factors.model import Factors, HalfSeenRows, extended, fit_factors
 from halfseen.linear.ridge import Ridge
 from halfseen.paper.pslb import Projection
 from halfseen.values import LARGEST, SMALLEST, Slate
@@ -124,7 +124,7 @@ def full_rank(n_arms, dim):
 
 def test_a_fit_takes_no_more_steps_than_it_can_afford(monkeypatch):
     arms, n_allowed = HalfSeenRows(full_rank(300, 12)), 3
-    start = Spectrum(arms).start(6)
+    start = extended(arms, fit_factors(arms, arms.empty_model()), 6)
     assert fit_factors(arms, start, tolerance=0.0).n_steps > n_allowed
     monkeypatch.setattr(factors, "MOST_WORK", n_allowed * factors.step_work(300, 12, 6))
     assert fit_factors(arms, start, tolerance=0.0).n_steps == n_allowed

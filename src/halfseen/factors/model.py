@@ -1,15 +1,26 @@
-"""A latent model of half-seen rows: factor analysis with missing entries, by EM.
+"""A factor model of half-seen rows: mean, loadings, noise and rank, from the seen entries alone.
 
-A row is x = μ + Wz + ε with z standard normal in `rank` dimensions and independent noise of
-variance ψ_j on feature j. Hidden entries do not enter the likelihood, so no observation probability
-is needed. EM finds the most likely μ and W, and the most probable ψ under a weak prior. Features
-are standardised first, so units and offsets do not matter: location = centre + scale·μ, where μ is
-what EM still finds after centring. With the seen entries Ω of a row, M = I + W_Ω'Ψ_Ω⁻¹W_Ω and
-f = (z, 1), EM alternates
+A row is x = μ + Wz + ε with z ~ N(0, I) in `rank` dimensions and independent noise ε_j ~ N(0, ψ_j).
+Features are standardised first, so units and offsets do not matter. With the seen entries Ω of a
+row, M = I + W_Ω'Ψ_Ω⁻¹W_Ω and f = (z, 1), one step of EM (`fit_factors`) is
 
-    E[z] = M⁻¹W_Ω'Ψ_Ω⁻¹(x_Ω − μ_Ω),   Cov[z] = M⁻¹   and   (w_j, μ_j) = (Σ E[ff'])⁻¹ Σ x_j E[f],
+    E[z] = M⁻¹W_Ω'Ψ_Ω⁻¹(x_Ω − μ_Ω),   Cov[z] = M⁻¹,
+    (w_j, μ_j) = (Σ E[ff'])⁻¹ Σ x_j E[f],
+    ψ_j = (s_j + 4ψ̄)/(n_j + 4),   ψ̄ = Σ s_j / Σ n_j,
 
-the sums over the rows that show feature j, and the evidence chooses the rank (`RankSearch`).
+where sums are over the rows that show feature j, n_j is their number, and s_j the expected sum of
+squared residuals, Σ x_j² − (w_j, μ_j)'Σ x_j E[f]. Hidden entries are not part of the likelihood, so
+no observation probability is needed.
+
+A fit of a larger rank starts from one of a smaller rank and the top eigenvectors of the covariance
+of its residuals (`extended`), one of a smaller rank from the top singular vectors of Ψ^(−½)W
+(`reduced`). The rank (`choose_rank`) has the largest evidence, the likelihood averaged over all
+loadings by Laplace's method:
+
+    log-likelihood − ½ Σ_j log det(I + Σ E[zz']/ψ_j) − ½ ‖W‖².
+
+A larger rank has more loadings to average over, so the evidence falls when a direction explains
+less than it costs, and no entries need to be held out.
 """
 
 from typing import NamedTuple
@@ -30,30 +41,41 @@ NOISE_FLOOR = 1e-6
 """Smallest ψ_j, as a share of the feature's variance: without a floor the likelihood of exactly
 low-rank rows has no maximum."""
 
+NOISE_PRIOR = 4.0
+"""ψ_j is estimated as if the feature had this many more entries, of the mean noise ψ̄."""
+
 MAX_STEPS = 60
 TOLERANCE = 1e-3
-"""EM stops when a step gains less than this per seen entry, in units of log-likelihood."""
+"""EM stops when a step increases the log-likelihood by less than this per seen entry."""
 
-NOISE_PRIOR = 4.0
-"""Each feature's noise counts this many entries of the common noise besides its own."""
+FEW_ROWS = 400
+"""With fewer rows a fit may be wrong, so that none starts from the last one."""
 
-MOST_WORK = 2e10
-"""Largest work of one fit, as counted by `step_work`: about 1.5 seconds on one core."""
+SEARCH_ROWS = 2000
+"""Rows on which a rank is chosen, at most."""
+
+MOST_WORK = 4e9
+"""Largest work of one fit, and by default of a search, as counted by `step_work`: about .4 seconds
+on one core."""
 
 # A feature whose deviation is below this share of its largest entry is constant up to rounding.
 _CONSTANT = 1e-12
-# Work outside matrix products takes this many times longer (measured).
-_CUBE = 4.0
-# A spectral start is blurred, so that EM can correct its errors.
-_START_NOISE = 0.3
-_START_VARIANCE = 0.1
-# Beyond the rows' rank eigenvalues lie close together, and a start need not separate them.
-_START_TOLERANCE = 1e-2
-_ROWS_FOR_MATRIX = 1 / 8  # share of the features; with fewer rows no covariance matrix is made
-_FIRST_COUNT = 4  # eigenpairs computed at first
 # Loadings and means of a start, in deviations of the present rows, are clipped here: larger ones
 # come from rows in another unit.
 _LARGEST_LOADING = 1e5
+# Variance of a new latent dimension along its direction, in units of the noise, at least.
+_LEAST_VARIANCE = 0.1
+# With fewer rows than this share of the features, products are cheaper than a covariance matrix.
+_ROWS_FOR_MATRIX = 1 / 8
+# Beyond the rows' rank eigenvalues lie close together, and a start need not separate them.
+_START_TOLERANCE = 1e-2
+# The search ends after this many ranks in a row without a larger evidence: two directions of equal
+# variance may help only together.
+_PATIENCE = 2
+# Large ranks are tried in steps of this share: the evidence hardly changes between neighbours.
+_STEP_SHARE = 1 / 8
+# Work outside matrix products takes this many times longer (measured).
+_CUBE = 4.0
 
 
 class Factors(NamedTuple):
@@ -153,10 +175,10 @@ class Fit(NamedTuple):
     Attributes
     ----------
     model : Factors
+    factors : ndarray, shape (rank + 1, n), or (rank, n) without a mean
+        E[f] of each row under `model`.
     log_likelihood : float
         Of all seen entries, standardised, under `model`.
-    objective : float
-        The same plus the logarithm of the prior of the noise, up to a constant: what EM increases.
     evidence : float
         Logarithm of the likelihood averaged over all loadings, by Laplace's method; the rank with
         the largest evidence is chosen.
@@ -165,8 +187,8 @@ class Fit(NamedTuple):
     """
 
     model: Factors
+    factors: FloatArray
     log_likelihood: float
-    objective: float
     evidence: float
     n_steps: int
 
@@ -198,19 +220,31 @@ class HalfSeenRows:
         self.dim = int(table.shape[1])
         self.weights = np.ones(len(table)) if weights is None else weights[shown].copy()
         self.has_mean = not through_origin
-        self.centre, self.scale = _centre_and_scale(table, self.weights, through_origin)
-        standard = np.empty(table.shape)
-        _row_features.standardise(table, self.centre, self.scale, np.ones(self.dim), standard)
-        seen = standard == standard
-        self.seen = seen.astype(np.float64)
-        self.zero_filled = np.where(seen, standard, 0.0)
+        self.centre, self.scale = np.empty(self.dim), np.empty(self.dim)
+        self.zero_filled, self.seen = np.empty(table.shape), np.empty(table.shape)
+        _row_features.standardise_rows(
+            table,
+            self.weights,
+            self.has_mean,
+            _CONSTANT,
+            self.centre,
+            self.scale,
+            self.zero_filled,
+            self.seen,
+        )
         self.counts: FloatArray = self.weights @ self.seen
         # Features that were never seen count as if they were not there.
         self.n_features = int(np.count_nonzero((table == table).any(axis=0)))
-        self.n_entries = int(np.count_nonzero(seen))
+        self.n_entries = int(np.count_nonzero(self.seen))
 
     def __len__(self) -> int:
         return len(self.zero_filled)
+
+    @property
+    def largest_rank(self) -> int:
+        """The largest rank with no more loadings than there are entries."""
+        n = self.n_features
+        return max(0, min(n - 1, len(self) - 1, self.n_entries // (n + 1)))
 
     def empty_model(self) -> Factors:
         """Return the model of rank 0 with each feature's own mean and variance."""
@@ -238,48 +272,10 @@ class HalfSeenRows:
         return Factors(location, self.scale, loadings, noise)
 
 
-def _centre_and_scale(
-    table: FloatArray, weights: FloatArray, through_origin: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Return centre and deviation of every feature, over its seen entries.
-
-    The deviation is 0 if the feature does not vary, or is seen in fewer than two rows.
-    """
-    seen = table == table
-    filled = np.where(seen, table, 0.0)
-    size = np.abs(filled).max(axis=0, initial=0.0)
-    unit = np.where(size > 0.0, size, 1.0)  # squares of shares neither overflow nor vanish
-    shares, weighted = filled / unit, seen * weights[:, None]
-    total = weighted.sum(axis=0)
-    total[total == 0.0] = 1.0
-    mean = np.zeros(table.shape[1])
-    if not through_origin:
-        mean = (weighted * shares).sum(axis=0) / total
-    rest = np.where(seen, shares - mean, 0.0)
-    deviation = np.sqrt((weighted * rest * rest).sum(axis=0) / total)
-    return unit * mean, np.where(deviation > _CONSTANT, unit * deviation, 0.0)
-
-
 def fit_factors(
-    rows: HalfSeenRows,
-    start: Factors,
-    *,
-    common_noise: bool = False,
-    max_steps: int = MAX_STEPS,
-    tolerance: float = TOLERANCE,
+    rows: HalfSeenRows, start: Factors, *, max_steps: int = MAX_STEPS, tolerance: float = TOLERANCE
 ) -> Fit:
-    """Return the model that EM reaches from a start.
-
-    Parameters
-    ----------
-    rows : HalfSeenRows
-    start : Factors
-    common_noise : bool
-        Whether all standardised features have the same noise. Otherwise each has its own, drawn
-        towards the mean of the start's noise.
-    max_steps : int
-    tolerance : float
-        EM stops when a step gains less than this per seen entry.
+    """Return the model that EM reaches from a start, which has its rank.
 
     Examples
     --------
@@ -287,31 +283,28 @@ def fit_factors(
     >>> table = 5.0 + random.normal(size=(60, 1)) * np.array([[1.0, 2.0, -1.0]])
     >>> table[random.random(table.shape) < 0.3] = np.nan
     >>> rows = HalfSeenRows(table)
-    >>> model = fit_factors(rows, Spectrum(rows).start(1), common_noise=True).model
+    >>> empty = fit_factors(rows, rows.empty_model())
+    >>> model = fit_factors(rows, extended(rows, empty, 1)).model
     >>> model.fill(np.array([[6.0, np.nan, np.nan]])).round(2).tolist()
     [[6.0, 7.0, 4.0]]
     """
-    rank = start.rank
     coefficients, noise = rows.standardised(start)
-    mean_noise = float(rows.counts @ noise) / max(1.0, float(rows.counts.sum()))
-    if common_noise:
-        noise[:] = mean_noise
-    most_steps = int(MOST_WORK / step_work(max(1, len(rows)), rows.dim, max(1, rank)))
-    likelihood, objective, evidence, n_steps = _kernels.em(
+    factors = np.empty((len(coefficients), len(rows)))
+    log_likelihood, evidence, n_steps = _kernels.em(
         rows.zero_filled,
         rows.seen,
         rows.weights,
         coefficients,
         noise,
-        rank,
-        mean_noise,
+        factors,
+        start.rank,
         NOISE_PRIOR,
         NOISE_FLOOR,
-        common_noise,
-        min(max_steps, max(1, most_steps)),
+        min(max_steps, max(1, int(MOST_WORK / step_work(len(rows), rows.dim, start.rank)))),
         tolerance * rows.n_entries,
     )
-    return Fit(rows.model(coefficients, noise, rank), likelihood, objective, evidence, n_steps)
+    model = rows.model(coefficients, noise, start.rank)
+    return Fit(model, factors, log_likelihood, evidence, n_steps)
 
 
 def step_work(n_rows: int, dim: int, rank: int) -> float:
@@ -319,159 +312,87 @@ def step_work(n_rows: int, dim: int, rank: int) -> float:
 
     Each row and each feature has its own system to solve.
     """
-    return float(n_rows * rank * rank * dim) + _CUBE * (n_rows + dim) * float(rank) ** 3
+    rank = max(1, rank)
+    return float(max(1, n_rows) * dim * rank**2) + _CUBE * (n_rows + dim) * float(rank) ** 3
 
 
-class Spectrum:
-    """Starts of EM from the corrected covariance of some rows, computed when needed."""
+def extended(rows: HalfSeenRows, fit: Fit, rank: int) -> Factors:
+    """Return a start of a larger rank: the fit, and directions that its residuals have in common.
 
-    def __init__(self, rows: HalfSeenRows) -> None:
-        self._rows = rows
-        self._covariance: FloatArray | CovarianceOperator | None = None
-        self._values, self._vectors = np.empty(0), np.empty((rows.dim, 0))
-
-    def start(self, rank: int) -> Factors:
-        """Return a model of that rank to start from: the top eigenpairs, blurred."""
-        if rank > len(self._values):
-            self._values, self._vectors = self._pairs(rank)
-        scales = np.sqrt(np.maximum(self._values[:rank], _START_VARIANCE))
-        coefficients, rows = (self._vectors[:, :rank] * scales).T, self._rows
-        if rows.has_mean:
-            coefficients = np.vstack([coefficients, np.zeros(rows.dim)])
-        return rows.model(coefficients, np.full(rows.dim, _START_NOISE), rank)
-
-    def _pairs(self, rank: int) -> tuple[FloatArray, FloatArray]:
-        dim = self._rows.dim
-        if self._covariance is None:
-            self._covariance = self._corrected()
-        if isinstance(self._covariance, CovarianceOperator):
-            return top_eigenpairs(self._covariance, rank, tolerance=_START_TOLERANCE)
-        count = min(dim, max(rank, _FIRST_COUNT, 2 * len(self._values)))
-        return top_eigenpairs(self._covariance, count)
-
-    def _corrected(self) -> FloatArray | CovarianceOperator:
-        rows = self._rows
-        shares = np.maximum(rows.seen.sum(axis=0), 1.0) / max(1, len(rows))
-        # With few rows, products are cheaper than the matrix, which may not fit in memory.
-        if rows.dim > LARGEST_DENSE_DIM or len(rows) < _ROWS_FOR_MATRIX * rows.n_features:
-            return CovarianceOperator(rows.zero_filled, shares)
-        return corrected_covariance(rows.zero_filled.T @ rows.zero_filled, len(rows), shares)
+    These are the top eigenvectors of the corrected covariance of (x − μ − W E[z])/√ψ.
+    """
+    coefficients, noise = rows.standardised(fit.model)
+    deviations, old = np.sqrt(noise), fit.model.rank
+    residuals = (rows.zero_filled - rows.seen * (fit.factors.T @ coefficients)) / deviations
+    shares = np.maximum(rows.seen.sum(axis=0), 1.0) / len(rows)
+    if rows.dim > LARGEST_DENSE_DIM or len(rows) < _ROWS_FOR_MATRIX * rows.n_features:
+        operator = CovarianceOperator(residuals, shares)
+        values, vectors = top_eigenpairs(operator, rank - old, tolerance=_START_TOLERANCE)
+    else:
+        covariance = corrected_covariance(residuals.T @ residuals, len(rows), shares)
+        values, vectors = top_eigenpairs(covariance, rank - old)
+    new = deviations * (vectors * np.sqrt(np.maximum(values - 1.0, _LEAST_VARIANCE))).T
+    return rows.model(np.vstack([coefficients[:old], new, coefficients[old:]]), noise, rank)
 
 
-# With fewer rows the search begins at rank 0, and with fewer than the second number every fit is
-# compared with one from a fresh start: a fit to few rows may be wrong.
-FEW_ROWS = 400
-_FRESH_START_ROWS = 1000
-# With a mean noise below this share of the variance, a fresh start cannot do better.
-_NEGLIGIBLE = 1e-4
-# The search ends after this many ranks in a row without improvement, at its beginning and later:
-# two directions of equal variance may help only together.
-_FIRST_PATIENCE = 3
-_PATIENCE = 2
-# Large ranks are tried in steps of this share: evidence hardly changes between neighbours.
-_STEP_SHARE = 1 / 8
-SEARCH_ROWS = 2000
-"""The rank is chosen on this many rows, evenly spaced; the model is then fitted to all."""
-
-# After this much work, as counted by `step_work`, a search returns the best rank so far: about .4
-# seconds on one core.
-_MOST_SEARCH_WORK = 4e9
+def reduced(model: Factors, rank: int) -> Factors:
+    """Return the model with its strongest directions only, if it has more than so many."""
+    if model.rank <= rank:
+        return model
+    deviations = np.sqrt(model.noise)
+    _, values, directions = np.linalg.svd(model.loadings / deviations, full_matrices=False)
+    return model._replace(loadings=values[:rank, None] * directions[:rank] * deviations)
 
 
-class RankSearch:
-    """Fits of several ranks to the same rows.
+def fit_rank(rows: HalfSeenRows, rank: int, last: Factors | None = None) -> Fit:
+    """Return a fit of a given rank, or of the largest one that the rows determine."""
+    start, rank = _start(rows, last), min(rank, rows.largest_rank)
+    if start.rank < rank:
+        start = extended(rows, fit_factors(rows, start), rank)
+    return fit_factors(rows, reduced(start, rank))
 
-    The evidence averages the likelihood over all loadings, which a larger rank has more of. So it
-    falls when another direction explains less than it costs, and there is no need to hold out
-    entries: every entry is used for the fit, and no order of features or rows matters.
+
+def choose_rank(
+    rows: HalfSeenRows, last: Factors | None = None, *, most_work: float = MOST_WORK
+) -> Fit:
+    """Return the fit with the largest evidence.
+
+    The search starts from the last model, with few rows from rank 0, and goes up as long as the
+    evidence grows. If it never did, the search goes down. A fit that explains all entries ends it.
 
     Parameters
     ----------
     rows : HalfSeenRows
     last : Factors, optional
-        The previous model; the fit of its rank also starts from it.
+        The previous model.
     most_work : float
-        As counted by `step_work`; then the best rank so far is returned.
-
-    Attributes
-    ----------
-    is_complete : bool
-        Whether a larger rank was found to be worse, or not needed. Otherwise work ran out before.
+        As counted by `step_work`; then the best fit so far is returned. One larger rank is tried
+        in any case.
     """
+    work = 0.0
 
-    def __init__(
-        self,
-        rows: HalfSeenRows,
-        last: Factors | None = None,
-        *,
-        most_work: float = _MOST_SEARCH_WORK,
-    ) -> None:
-        self._rows, self._last, self._most_work = rows, last, most_work
-        self._spectrum = Spectrum(rows)
-        self._fits: dict[int, Fit] = {}
-        self._work, self.is_complete = 0.0, True
-
-    def fit(self, rank: int) -> Fit:
-        """Fit a rank from the spectrum and, if the last model has it, from that; keep the best."""
-        if rank not in self._fits:
-            self._fits[rank] = self._better(rank)
-        return self._fits[rank]
-
-    def _better(self, rank: int) -> Fit:
-        continued = None
-        if self._last is not None and self._last.rank == rank:
-            continued = self._counted(fit_factors(self._rows, self._last))
-            if not self._may_gain(continued):
-                return continued
-        start = self._spectrum.start(rank)
-        common = self._counted(fit_factors(self._rows, start, common_noise=True))
-        fresh = self._counted(fit_factors(self._rows, common.model))
-        # Below the tolerance of EM the two are equally good. The continued one is taken then, so
-        # that rounding does not decide.
-        least = TOLERANCE * self._rows.n_entries
-        if continued is None or fresh.objective > continued.objective + least:
-            return fresh
-        return continued
-
-    def run(self) -> Fit:
-        """Return the fit with the largest evidence."""
-        highest = self.identifiable_rank(None)
-        last_rank = 0 if self._last is None else self._last.rank
-        first = 0 if len(self._rows) < FEW_ROWS else min(last_rank, highest)
-        best, misses, rank = self.fit(first), 0, first
-        while rank < highest:
-            rank = min(highest, rank + max(1, int(_STEP_SHARE * rank)))
-            fit = self.fit(rank)
-            misses = 0 if fit.evidence > best.evidence else misses + 1
-            best = fit if misses == 0 else best
-            patience = _FIRST_PATIENCE if best.model.rank == 0 else _PATIENCE
-            if misses == patience or fit.model.explains_all:
-                break
-            if self._is_exhausted:
-                self.is_complete = misses > 0
-                break
-        while best.model.rank == first > 0 and not self._is_exhausted:
-            first -= max(1, int(_STEP_SHARE * first))
-            fit = self.fit(first)
-            best = fit if fit.evidence >= best.evidence else best
-        return best
-
-    @property
-    def _is_exhausted(self) -> bool:
-        return self._work > self._most_work
-
-    def identifiable_rank(self, rank: int | None) -> int:
-        """Return a rank, or the largest one with no more loadings than there are entries."""
-        rows = self._rows
-        n = rows.n_features
-        most = min(n - 1, len(rows) - 1, rows.n_entries // (n + 1))
-        return max(0, most if rank is None else min(most, rank))
-
-    def _may_gain(self, fit: Fit) -> bool:
-        noise = fit.model.noise[fit.model.scale > 0.0]
-        return len(self._rows) < _FRESH_START_ROWS and bool(noise.mean() > _NEGLIGIBLE)
-
-    def _counted(self, fit: Fit) -> Fit:
-        rank = max(1, fit.model.rank)
-        self._work += (1 + fit.n_steps) * step_work(len(self._rows), self._rows.dim, rank)
+    def fitted(start: Factors) -> Fit:
+        nonlocal work
+        fit = fit_factors(rows, start)
+        work += (1 + fit.n_steps) * step_work(len(rows), rows.dim, start.rank)
         return fit
+
+    first = best = fit = fitted(reduced(_start(rows, last), rows.largest_rank))
+    n_worse, rank, is_over = 0, first.model.rank, first.model.explains_all
+    while not is_over and rank < rows.largest_rank and n_worse < _PATIENCE:
+        rank = min(rows.largest_rank, rank + max(1, int(_STEP_SHARE * rank)))
+        fit = fitted(extended(rows, fit, rank))
+        n_worse = 0 if fit.evidence > best.evidence else n_worse + 1
+        best = best if n_worse else fit
+        is_over = fit.model.explains_all or work > most_work
+    fit, rank = first, first.model.rank
+    while not is_over and best is fit and rank > 0:
+        rank -= max(1, int(_STEP_SHARE * rank))
+        fit = fitted(reduced(fit.model, rank))
+        best = fit if fit.evidence >= best.evidence else best
+        is_over = work > most_work
+    return best
+
+
+def _start(rows: HalfSeenRows, last: Factors | None) -> Factors:
+    return rows.empty_model() if last is None or len(rows) < FEW_ROWS else last

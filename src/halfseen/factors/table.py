@@ -5,7 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halfseen.factors.model import SEARCH_ROWS, Factors, HalfSeenRows, RankSearch, fit_factors
+from halfseen.factors.model import (
+    SEARCH_ROWS,
+    Factors,
+    HalfSeenRows,
+    choose_rank,
+    fit_factors,
+    fit_rank,
+)
 from halfseen.factors.rows import evenly_spaced
 from halfseen.values import BoolArray, FloatArray
 
@@ -40,16 +47,14 @@ def fit_table(
         return rows.empty_model()
     if not is_due and known is not None:
         return fit_factors(rows, known).model
-    search = search_of(table, known)
-    fit = search.run() if rank is None else search.fit(search.identifiable_rank(rank))
+    few = search_rows(table)
+    fit = choose_rank(few, known) if rank is None else fit_rank(few, rank, known)
     return fit.model if len(table) <= SEARCH_ROWS else fit_factors(rows, fit.model).model
 
 
-def search_of(table: FloatArray, known: Factors | None = None) -> RankSearch:
-    """Return the search for the rank of some rows."""
-    if len(table) > SEARCH_ROWS:
-        table = table[evenly_spaced(len(table), SEARCH_ROWS)]
-    return RankSearch(HalfSeenRows(table), known)
+def search_rows(table: FloatArray) -> HalfSeenRows:
+    """Return the rows on which a rank is chosen, evenly spaced."""
+    return HalfSeenRows(table[evenly_spaced(len(table), SEARCH_ROWS)])
 
 
 class RowPosterior(NamedTuple):

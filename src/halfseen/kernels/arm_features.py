@@ -1,7 +1,7 @@
 """Compiled loops over half-seen arms: identity of rows, residuals, features of the reward model."""
 
 import numpy as np
-from numba.types import Array, float64, int64, uint64, void
+from numba.types import Array, boolean, float64, int64, uint64, void
 
 from halfseen.kernels.compiling import compiled, in_1, in_2, out_1, out_2
 
@@ -62,6 +62,47 @@ def standardise(table, location, scale, unit, residuals):
                 residuals[i, j] = value / unit[j]
             else:
                 residuals[i, j] = np.nan
+
+
+@compiled(void(in_2, in_1, boolean, float64, out_1, out_1, out_2, out_2))
+def standardise_rows(table, weights, has_mean, least, centre, scale, zero_filled, seen):
+    """Write weighted means and deviations of columns, and the rows in these units, zero-filled.
+
+    A deviation below `least`, as a share of the column's largest entry, counts as 0. `seen` gets 1
+    or 0, the latter also where the scale is 0. Without a mean the centre is 0.
+    """
+    n, dim = table.shape
+    unit, total, squares = np.zeros(dim), np.zeros(dim), np.zeros(dim)
+    for i in range(n):
+        for j in range(dim):
+            if table[i, j] == table[i, j]:
+                unit[j] = max(unit[j], abs(table[i, j]))
+    for j in range(dim):  # in this unit, squares neither overflow nor vanish
+        unit[j] = unit[j] if unit[j] > 0.0 else 1.0
+        centre[j] = 0.0
+    for i in range(n):
+        for j in range(dim):
+            if table[i, j] == table[i, j]:
+                total[j] += weights[i]
+                centre[j] += weights[i] * (table[i, j] / unit[j])
+    for j in range(dim):
+        total[j] = total[j] if total[j] > 0.0 else 1.0
+        centre[j] = centre[j] / total[j] if has_mean else 0.0
+    for i in range(n):
+        for j in range(dim):
+            if table[i, j] == table[i, j]:
+                rest = table[i, j] / unit[j] - centre[j]
+                squares[j] += weights[i] * (rest * rest)
+    for j in range(dim):
+        deviation = np.sqrt(squares[j] / total[j])
+        scale[j] = unit[j] * deviation if deviation > least else 0.0
+        centre[j] *= unit[j]
+    for i in range(n):
+        for j in range(dim):
+            shown = table[i, j] == table[i, j] and scale[j] > 0.0
+            seen[i, j] = 1.0 if shown else 0.0
+            value = (table[i, j] - centre[j]) / scale[j] if shown else 0.0
+            zero_filled[i, j] = min(max(value, -_FARTHEST), _FARTHEST)
 
 
 @compiled(void(in_2, in_2, in_1, in_2, float64, int64, out_2))

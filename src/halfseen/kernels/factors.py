@@ -1,19 +1,27 @@
-"""Compiled EM for a factor model with hidden entries: x = μ + Wz + ε, ε_j ~ N(0, ψ_j).
-
-Every arm and every feature has its own small symmetric matrix. These are stored entry by entry:
-row a(a+1)/2 + b of a packed array holds entry (a, b), a ≥ b, of all matrices. So the innermost loop
-runs over arms, in vector registers, for every rank.
+"""Compiled EM for the factor model of half-seen rows: x = μ + Wz + ε, ε_j ~ N(0, ψ_j).
 
 The mean is one more factor that is always 1. So `coefficients`, shape (n_factors, dim), has the
-rows W' and, if there is a mean, μ as its last row: n_factors is rank + 1 then, otherwise rank.
+rows W' and, if there is a mean, μ as its last row: n_factors is rank + 1 then, otherwise rank. With
+f these factors and Ω the seen entries of a row, a step of EM is
+
+    `_expect`           M = I + W_Ω'Ψ_Ω⁻¹W_Ω,  E[z] = M⁻¹W_Ω'Ψ_Ω⁻¹(x_Ω − μ_Ω),  Cov[z] = M⁻¹
+    `_maximise`         (w_j, μ_j) = (Σ E[ff'])⁻¹ Σ x_j E[f],  s_j = Σ x_j² − (w_j, μ_j)'Σ x_j E[f]
+    `_set_noise`        ψ_j = (s_j + 4ψ̄)/(n_j + 4),  ψ̄ = Σ s_j / Σ n_j
+    `_absorb_moments`   E[z] = 0 and Cov[z] = I over all rows, by a change of μ and W
+
+and `_log_occam_factor` is what the evidence adds to the log-likelihood.
+
+Every row and every feature has its own small symmetric matrix. These are stored entry by entry: row
+a(a+1)/2 + b of a packed array holds entry (a, b), a ≥ b, of all matrices. So the innermost loop
+runs over matrices, in vector registers, for every rank.
 """
 
 import numpy as np
-from numba.types import Tuple, boolean, float64, int64, void
+from numba.types import Tuple, float64, int64, void
 
 from halfseen.kernels.compiling import compiled, in_1, in_2, out_1, out_2
 
-# Arms per matrix product: enough for BLAS, while the packed matrices stay in the cache.
+# Rows per matrix product: enough for BLAS, while the packed matrices stay in the cache.
 _BLOCK = 256
 # Rounding level at which a feature's normal equations count as singular.
 _PIVOT_SHARE = 1e-13
@@ -86,14 +94,14 @@ def _invert(packed, n):
                 packed[row + b, i] = rest[i] * packed[row + a, i]
 
 
-@compiled(void(in_2, in_2, out_2, out_1, out_2, int64))
-def _posterior(inverse, targets, means, explained, second, n):
-    """Write posterior means M⁻¹b, b'M⁻¹b, and second moments M⁻¹ + mean·mean' (packed)."""
+@compiled(void(in_2, in_2, out_2, out_1, int64))
+def _solve(inverse, targets, solutions, explained, n):
+    """Write M⁻¹b and b'M⁻¹b of n systems, from the packed inverses of their Cholesky factors."""
     rank = targets.shape[0]
     whitened = np.empty(n)
     for i in range(n):
         explained[i] = 0.0
-    means[:] = 0.0
+    solutions[:] = 0.0
     for a in range(rank):
         row = a * (a + 1) // 2
         for i in range(n):
@@ -105,50 +113,45 @@ def _posterior(inverse, targets, means, explained, second, n):
             explained[i] += whitened[i] * whitened[i]
         for b in range(a + 1):
             for i in range(n):
-                means[b, i] += inverse[row + b, i] * whitened[i]
+                solutions[b, i] += inverse[row + b, i] * whitened[i]
+
+
+@compiled(void(in_2, in_2, int64, out_2, int64))
+def _second_moments(inverse, means, rank, second, n):
+    """Write M⁻¹ + mean·mean' (packed) of n rows, from the inverses of their Cholesky factors."""
     for a in range(rank):
         for b in range(a + 1):
             entry = a * (a + 1) // 2 + b
             for i in range(n):
-                second[entry, i] = 0.0
+                second[entry, i] = means[a, i] * means[b, i]
             for q in range(a, rank):
                 row = q * (q + 1) // 2
                 for i in range(n):
                     second[entry, i] += inverse[row + a, i] * inverse[row + b, i]
-            for i in range(n):
-                second[entry, i] += means[a, i] * means[b, i]
 
 
-@compiled(void(in_2, in_1, int64, out_2, out_2))
-def _information(coefficients, noise, rank, scaled, products):
-    """Write W'Ψ⁻¹ (rank, dim), and what each seen feature adds to M, packed: w_j w_j'/ψ_j."""
-    entry = 0
-    for a in range(rank):
-        for j in range(len(noise)):
-            scaled[a, j] = coefficients[a, j] / noise[j]
-        for b in range(a + 1):
-            for j in range(len(noise)):
-                products[entry, j] = scaled[a, j] * coefficients[b, j]
-            entry += 1
-
-
-@compiled(float64(in_2, in_2, in_1, in_2, in_1, int64, out_2, out_2, out_1))
-def _expect(zero_filled, seen, weights, coefficients, noise, rank, moments, cross, factor_moments):
-    """Take the expectation step over all arms and return their weighted log-likelihood.
+@compiled(float64(in_2, in_2, in_1, in_2, in_1, int64, out_2, out_2, out_1, out_2))
+def _expect(
+    zero_filled, seen, weights, coefficients, noise, rank, moments, cross, factor_moments, factors
+):
+    """Take the expectation step over all rows and return their weighted log-likelihood.
 
     f are the factors z, followed by 1 if there is a mean. For each feature, `moments` gets the
-    packed sum of E[ff'] over the arms that show it, and `cross`, shape (n_factors, dim), the sum of
-    x·E[f]. `factor_moments` gets the packed sum of E[ff'] over all arms.
+    packed sum of E[ff'] over the rows that show it, and `cross`, shape (n_factors, dim), the sum of
+    x·E[f]. `factor_moments` gets the packed sum of E[ff'] over all rows.
     """
     n, dim = zero_filled.shape
     n_factors = coefficients.shape[0]
     n_packed = rank * (rank + 1) // 2
-    scaled = np.empty((rank, dim))
-    products = np.empty((n_packed, dim))
-    _information(coefficients, noise, rank, scaled, products)
-    logs_noise = np.empty(dim)
-    for j in range(dim):
-        logs_noise[j] = np.log(2.0 * np.pi * noise[j])
+    scaled = np.empty((rank, dim))  # W'Ψ⁻¹
+    products = np.empty((n_packed, dim))  # what each seen feature adds to M: w_j w_j'/ψ_j
+    for a in range(rank):
+        for j in range(dim):
+            scaled[a, j] = coefficients[a, j] / noise[j]
+        for b in range(a + 1):
+            for j in range(dim):
+                products[a * (a + 1) // 2 + b, j] = scaled[a, j] * coefficients[b, j]
+    logs_noise = np.log(2.0 * np.pi * noise)
     moments[:] = 0.0
     cross[:] = 0.0
     factor_moments[:] = 0.0
@@ -187,7 +190,8 @@ def _expect(zero_filled, seen, weights, coefficients, noise, rank, moments, cros
         _factor(grams, floor, size)
         _log_pivots(grams, rank, logs, size)
         _invert(grams, size)
-        _posterior(grams, targets, means[:rank], explained, second[:n_packed], size)
+        _solve(grams, targets, means[:rank], explained, size)
+        _second_moments(grams, means, rank, second, size)
         if n_factors > rank:  # the mean's factor is 1
             for b in range(rank):
                 for i in range(size):
@@ -199,6 +203,7 @@ def _expect(zero_filled, seen, weights, coefficients, noise, rank, moments, cros
         for entry in range(len(factor_moments)):
             for i in range(size):
                 factor_moments[entry] += own[i] * second[entry, i]
+        factors[:, first : first + size] = means
         moments += np.dot(second, weighted)
         cross += np.dot(means, weighted_x)
     return likelihood
@@ -212,7 +217,7 @@ def _maximise(moments, cross, squares, coefficients, residual_squares):
     of squares. A feature that was never seen gets zeros.
     """
     n_factors, dim = cross.shape
-    floor = np.zeros(dim)
+    floor, explained = np.zeros(dim), np.empty(dim)
     for a in range(n_factors):
         row = a * (a + 1) // 2 + a
         for j in range(dim):
@@ -221,35 +226,17 @@ def _maximise(moments, cross, squares, coefficients, residual_squares):
         if floor[j] == 0.0:
             floor[j] = 1.0
     _factor(moments, floor, dim)
-    for a in range(n_factors):
-        row = a * (a + 1) // 2
-        for j in range(dim):  # `coefficients[:] = cross` takes 2 seconds longer to compile
-            coefficients[a, j] = cross[a, j]
-        for b in range(a):
-            for j in range(dim):
-                coefficients[a, j] -= moments[row + b, j] * coefficients[b, j]
-        for j in range(dim):
-            coefficients[a, j] /= moments[row + a, j]
-    for a in range(n_factors - 1, -1, -1):
-        for b in range(a + 1, n_factors):
-            entry = b * (b + 1) // 2 + a
-            for j in range(dim):
-                coefficients[a, j] -= moments[entry, j] * coefficients[b, j]
-        row = a * (a + 1) // 2 + a
-        for j in range(dim):
-            coefficients[a, j] /= moments[row, j]
+    _invert(moments, dim)
+    _solve(moments, cross, coefficients, explained, dim)
     for j in range(dim):
-        left = squares[j]
-        for a in range(n_factors):
-            left -= coefficients[a, j] * cross[a, j]
-        residual_squares[j] = max(0.0, left)
+        residual_squares[j] = max(0.0, squares[j] - explained[j])
 
 
 @compiled(void(out_1, int64, out_2))
 def _absorb_moments(factor_moments, rank, coefficients):
     """Let the factors be standard again: move their mean into μ and their covariance into W.
 
-    `factor_moments` is the packed mean of E[ff'] over all arms (overwritten).
+    `factor_moments` is the packed mean of E[ff'] over all rows (overwritten).
     """
     n_factors, dim = coefficients.shape
     packed = factor_moments.reshape((-1, 1))
@@ -274,36 +261,17 @@ def _absorb_moments(factor_moments, rank, coefficients):
                 coefficients[b, j] += entry * coefficients[a, j]
 
 
-@compiled(float64(out_1, float64, float64))
-def _log_prior(noise, prior_noise, strength):
-    """Return the logarithm of the noise's prior density, up to a constant.
+@compiled(void(in_1, in_1, float64, float64, out_1))
+def _set_noise(residual_squares, counts, strength, floor, noise):
+    """Write each feature's noise variance, drawn towards that of all features.
 
-    It is inverse gamma, as of `strength` pseudo-entries of variance `prior_noise` for each feature.
+    With s_j the sum of squared residuals, n_j the entries and ψ̄ = Σs_j/Σn_j, it is
+    (s_j + strength·ψ̄)/(n_j + strength).
     """
-    total = 0.0
+    common = residual_squares.sum() / max(1.0, counts.sum())
     for j in range(len(noise)):
-        ratio = prior_noise / noise[j]
-        total += 0.5 * strength * (np.log(ratio) - ratio)
-    return total
-
-
-@compiled(float64(in_1, in_1, float64, float64, float64, boolean, out_1))
-def _set_noise(residual_squares, counts, prior_noise, strength, floor, common, noise):
-    """Write each feature's noise variance; return the logarithm of its prior, up to a constant.
-
-    With `common` noise there is one variance for all features, and no prior.
-    """
-    dim = len(noise)
-    if common:
-        pooled = max(floor, residual_squares.sum() / max(1.0, counts.sum()))
-        for j in range(dim):
-            noise[j] = pooled
-        return 0.0
-    for j in range(dim):
-        noise[j] = max(
-            floor, (strength * prior_noise + residual_squares[j]) / (strength + counts[j])
-        )
-    return _log_prior(noise, prior_noise, strength)
+        own = (residual_squares[j] + strength * common) / (counts[j] + strength)
+        noise[j] = max(floor, own)
 
 
 @compiled(float64(in_2, out_2, in_1, int64))
@@ -311,7 +279,7 @@ def _log_occam_factor(moments, coefficients, noise, rank):
     """Return the logarithm of the prior density of W over its posterior density.
 
     Of each feature's loadings w_j the prior is standard normal, and the posterior has the precision
-    I + E[zz']/ψ_j, summed over the arms that show the feature.
+    I + E[zz']/ψ_j, summed over the rows that show the feature.
     """
     dim = coefficients.shape[1]
     n_packed = rank * (rank + 1) // 2
@@ -332,27 +300,24 @@ def _log_occam_factor(moments, coefficients, noise, rank):
 
 
 @compiled(
-    Tuple((float64, float64, float64, int64))(
-        in_2, in_2, in_1, out_2, out_1, int64, float64, float64, float64, boolean, int64, float64
+    Tuple((float64, float64, int64))(
+        in_2, in_2, in_1, out_2, out_1, out_2, int64, float64, float64, int64, float64
     ),
     nogil=True,  # a policy may serve while its next model is fitted
 )
 def em(
-    zero_filled, seen, weights, coefficients, noise, rank,
-    prior_noise, strength, floor, common, max_steps, least_gain,
+    zero_filled, seen, weights, coefficients, noise, factors, rank,
+    strength, floor, max_steps, least_gain,
 ):  # fmt: skip
     """Improve coefficients and noise (in place) by EM.
 
-    Returns log-likelihood, objective, evidence and the number of steps.
+    Returns log-likelihood, evidence and the number of steps. Steps are taken until there are
+    `max_steps`, or one gains less than `least_gain`. Mean and covariance of the factors are fitted,
+    too, and then absorbed (parameter expansion), which saves most of the steps.
 
     `zero_filled` (n, dim) is zero where hidden, `seen` (n, dim) is 1 or 0, `weights` (n,) are how
-    much each arm counts. `coefficients` has the rows W' and, below them, μ if arms have a mean. The
-    objective is the log-likelihood plus that of the prior of the noise, the evidence is Laplace's
-    approximation of the likelihood averaged over all W. Steps are taken until there are none
-    left or one gains less than `least_gain`.
-
-    Mean and covariance of the factors are fitted, too, and then absorbed (parameter expansion).
-    This keeps the objective monotone and saves most of the steps.
+    much each row counts. `coefficients` has the rows W' and, below them, μ if rows have a mean.
+    `factors` (n_factors, n) gets E[f] of each row.
     """
     n, dim = zero_filled.shape
     n_factors = coefficients.shape[0]
@@ -368,20 +333,19 @@ def em(
             squares[j] += weights[i] * zero_filled[i, j] * zero_filled[i, j]
             counts[j] += weights[i] * seen[i, j]
     residual_squares = np.empty(dim)
-    penalty = 0.0 if common else _log_prior(noise, prior_noise, strength)
     before = -np.inf
     n_steps = 0
     while True:
         likelihood = _expect(
-            zero_filled, seen, weights, coefficients, noise, rank, moments, cross, factor_moments
-        )
-        objective = likelihood + penalty
-        if n_steps == max_steps or objective - before < least_gain:
+            zero_filled, seen, weights, coefficients, noise, rank,
+            moments, cross, factor_moments, factors,
+        )  # fmt: skip
+        if n_steps == max_steps or likelihood - before < least_gain:
             occam = _log_occam_factor(moments, coefficients, noise, rank)
-            return likelihood, objective, likelihood + occam, n_steps
-        before = objective
+            return likelihood, likelihood + occam, n_steps
+        before = likelihood
         _maximise(moments, cross, squares, coefficients, residual_squares)
-        penalty = _set_noise(residual_squares, counts, prior_noise, strength, floor, common, noise)
+        _set_noise(residual_squares, counts, strength, floor, noise)
         factor_moments /= total
         _absorb_moments(factor_moments, rank, coefficients)
         n_steps += 1

@@ -20,18 +20,12 @@ from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.factors.model import HalfSeenRows
 from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.latent import explanation
-from halfseen.latent.epoch import (
-    Epoch,
-    LatentRecord,
-    OfferedRows,
-    RowModel,
-    Settings,
-    is_different,
-)
+from halfseen.latent.epoch import Epoch, LatentRecord, is_different
 from halfseen.latent.groups import ALL_GROUPS
 from halfseen.latent.history import DEFAULT_MEMORY, History, Sample, arms_kept
 from halfseen.latent.plausible import n_implausible
 from halfseen.latent.reward_model import Candidates, RewardModel
+from halfseen.latent.row_model import OfferedRows, RowModel, Settings
 from halfseen.latent.saving import HISTORY, RECORD, EpochField, ExpectedField
 from halfseen.latent.surprise import SURPRISE, Surprise
 from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate

@@ -10,7 +10,7 @@ from halfseen.errors import ArchiveError
 from halfseen.factors.model import factors_field
 from halfseen.factors.rows import NO_ITEM, Keys
 from halfseen.latent.drift import DRIFT
-from halfseen.latent.epoch import Epoch, LatentRecord, RowModel
+from halfseen.latent.epoch import Epoch, LatentRecord
 from halfseen.latent.evidence import HIGHEST, LOWEST, Scales
 from halfseen.latent.features import Crossing, Features, joint_features
 from halfseen.latent.groups import ROW_GROUPS
@@ -19,6 +19,7 @@ from halfseen.latent.items import ItemPosterior, Items
 from halfseen.latent.plausible import limits_field
 from halfseen.latent.regression import Statistics
 from halfseen.latent.reward_model import RewardModel
+from halfseen.latent.row_model import RowModel
 from halfseen.linear.ridge import Ridge
 from halfseen.state import Array, Maybe, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, Note
@@ -175,8 +176,7 @@ _ROW_MODEL = Value(
     factors=factors_field("known"),
     shares=Array(("known",), low=0.0, high=1.0 + 1e-9),
     n_rows=Whole(),
-    n_ranked=Whole(),
-    ranked_round=Whole(),
+    fitted_round=Whole(),
     n_items=Whole(),
     recurrence=Real(0.0, 1.0),
     limits=limits_field("known"),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from halfseen import params
-from halfseen.factors.model import HalfSeenRows, RankSearch
+from halfseen.factors.model import HalfSeenRows, choose_rank, fit_rank
 from halfseen.linear.covariance import Moments, check_dense
 from halfseen.linear.history import Reservoir
 from halfseen.tofu.ingredient import Ingredient
@@ -119,8 +119,8 @@ class LikelihoodFit(SubspaceEstimator):
 
     def covariance(self, rows: FloatArray) -> FloatArray:
         """Return the covariance that the factors explain."""
-        search = RankSearch(HalfSeenRows(rows, through_origin=True))
-        fit = search.run() if self.rank is None else search.fit(search.identifiable_rank(self.rank))
+        shown = HalfSeenRows(rows, through_origin=True)
+        fit = choose_rank(shown) if self.rank is None else fit_rank(shown, self.rank)
         loadings = fit.model.loadings * fit.model.scale
         covariance: FloatArray = loadings.T @ loadings
         return covariance

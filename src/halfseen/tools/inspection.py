@@ -15,9 +15,9 @@ from scipy.sparse.csgraph import connected_components
 
 from halfseen import checks
 from halfseen.errors import InvalidInputError, InvalidTableError
-from halfseen.factors.model import Factors
+from halfseen.factors.model import Factors, choose_rank, fit_rank
 from halfseen.factors.rows import evenly_spaced
-from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, search_of
+from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, search_rows
 from halfseen.frames.encoder import Encoder, check_words
 from halfseen.frames.files import cells_of, columns_of
 from halfseen.frames.reading import Declared, Labels, Rows, read_cells
@@ -306,13 +306,13 @@ class Inspector:
         for column, features in enumerate(self.features):
             judged[:, features] = (held & ~self.hidden)[:, [column]]
         train = np.where(judged, np.nan, self.table)
-        search = search_of(train)
-        likely = search.run().model.rank
+        rows = search_rows(train)
+        likely = choose_rank(rows).model.rank
         squares = {}
         shown = {rank for rank in _SHOWN_RANKS if rank < likely} | {0, likely, likely + 1}
         highest = max(likely, len(self.features) - 1)
         for rank in sorted(rank for rank in shown if rank <= highest):
-            model = search.fit(rank).model
+            model = fit_rank(rows, rank).model
             unit = np.where(model.scale > 0.0, model.scale, np.inf)
             squares[rank] = np.zeros(len(unit))
             for place, found in posteriors(model, train):

@@ -1,0 +1,255 @@
+"""What is known of offered arms, or of contexts: their factor model, masks, limits and items.
+
+The factor model is x = μ + Wz + ε (`halfseen.factors.model`), fitted to the different rows offered
+so far. With few rows it is fitted anew in every epoch, later when the rounds have grown by half.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfseen.factors.model import (
+    FEW_ROWS,
+    SEARCH_ROWS,
+    Factors,
+    HalfSeenRows,
+    choose_rank,
+    fit_rank,
+)
+from halfseen.factors.rows import evenly_spaced, item_keys, row_keys
+from halfseen.latent.features import Features, RowFeatures
+from halfseen.latent.groups import FILLED, LATENT, MASK, ROW_GROUPS
+from halfseen.latent.history import History, Sample
+from halfseen.latent.plausible import limits_of, no_limits, plausible
+from halfseen.linear.covariance import LARGEST_DENSE_DIM
+from halfseen.values import FloatArray
+
+MOST_AMBIENT_FEATURES = 600
+"""With more features, filled rows and masks are left out of the reward model: its time per round
+grows with the square of their number. Without a latent dimension filled rows stay."""
+
+# Arms and rewards that count less than this are left out.
+_NEGLIGIBLE_WEIGHT = 1e-3
+# With a half-life, an epoch lasts at most this share of it.
+_EPOCH_SHARE = 0.25
+# Items come back if more than this share of the offered ones had been offered before.
+_LEAST_RECURRENCE = 0.1
+# From `FEW_ROWS` on, factors are fitted again after this share of the rounds at the last fit.
+_REFIT_SHARE = 0.5
+# Work of a search for the rank: about 40 milliseconds on one core.
+_SEARCH_WORK = 4e8
+
+
+class Settings(NamedTuple):
+    """What the models need to know of a policy.
+
+    Attributes
+    ----------
+    groups : tuple of str
+        Among `ALL_GROUPS`.
+    rank : int or None
+        Of arms; None if the evidence chooses.
+    through_origin : bool
+    half_life : float or None
+    n_kept : int
+        Number of played arms that are kept.
+    first_levels, context_first_levels : dict
+        Further levels of categories, each with the first one: all are hidden together.
+    """
+
+    groups: tuple[str, ...]
+    rank: int | None
+    through_origin: bool
+    half_life: float | None
+    n_kept: int
+    first_levels: dict[int, int]
+    context_first_levels: dict[int, int]
+
+    @property
+    def oldest_age(self) -> float:
+        """Age in rounds from which on arms and rewards no longer count; infinite by default."""
+        if self.half_life is None:
+            return math.inf
+        return self.half_life * math.sqrt(-math.log2(_NEGLIGIBLE_WEIGHT))
+
+    @property
+    def longest_epoch(self) -> float:
+        """Most rounds of an epoch; infinite without a half-life."""
+        return math.inf if self.half_life is None else _EPOCH_SHARE * self.half_life
+
+    def decay(self, ages: Any) -> FloatArray:
+        """Return how much arms or rewards of some ages, in rounds, count."""
+        ages = np.asarray(ages, dtype=np.float64)
+        if self.half_life is None:
+            return np.ones(ages.shape)
+        # A soft window: half after one half-life, a sixteenth after two. Halving at every half-life
+        # would leave an eighth of what was before a change after three of them.
+        weights: FloatArray = 0.5 ** (ages / self.half_life) ** 2
+        return weights
+
+    def bounded(self, history: History, features: Features, first_pending: float) -> History:
+        """Return a history of at most `n_kept` rows; no reward before `first_pending` is pending.
+
+        With a half-life, for which the round of every reward matters, these are the latest ones.
+        """
+        if self.half_life is not None:
+            return history.latest(self.n_kept)
+        return history.compacted(features, self.n_kept, first_pending)
+
+
+class OfferedRows(NamedTuple):
+    """Arms, or contexts, offered before an epoch, as far as they still count.
+
+    Attributes
+    ----------
+    table : ndarray, shape (n, dim)
+        A sample of them, NaN where hidden.
+    items : ndarray of int, shape (n,)
+        Their item ids, `NO_ITEM` where there is none.
+    ages : ndarray, shape (n,)
+        In rounds.
+    n_offered : float
+        How many were offered, in the sample or not.
+    """
+
+    table: FloatArray
+    items: NDArray[np.int64]
+    ages: FloatArray
+    n_offered: float
+
+    @classmethod
+    def of(cls, sample: Sample, n_rounds: int, oldest: float) -> "OfferedRows":
+        """Return the rows of a sample after some rounds; those older than `oldest` are left out."""
+        ages = sample.ages(n_rounds)
+        recent = ages <= oldest
+        n_offered = sample.n_offered * min(1.0, oldest / max(1, n_rounds))
+        return cls(
+            sample.table[recent],
+            sample.items[recent],
+            ages[recent],
+            max(n_offered, float(np.count_nonzero(recent))),
+        )
+
+
+class RowModel(NamedTuple):
+    """What is frozen of arms, or of contexts, during an epoch.
+
+    Attributes
+    ----------
+    factors : Factors
+    shares : ndarray, shape (dim,)
+        Share of the different rows that show each feature.
+    n_rows, fitted_round : int
+        Different rows, and the round, when the factor model was fitted.
+    n_items : int
+        Number of different items; 0 if they do not come back.
+    recurrence : float
+        Share of the offered rows whose item had been offered before.
+    limits : ndarray, shape (2, dim)
+        The smallest and largest plausible value of each feature.
+    """
+
+    factors: Factors
+    shares: FloatArray
+    n_rows: int
+    fitted_round: int
+    n_items: int
+    recurrence: float
+    limits: FloatArray
+
+    @classmethod
+    def unknown(cls, dim: int) -> "RowModel":
+        """Return what is known of rows that have never been offered."""
+        return cls(Factors.unknown(dim), np.zeros(dim), 0, 0, 0, 1.0, no_limits(dim))
+
+    @classmethod
+    def fitted(
+        cls,
+        settings: Settings,
+        offered: OfferedRows,
+        round: int,
+        last: "RowModel",
+        rank: int | None = None,
+    ) -> "RowModel":
+        """Fit the factor model to offered rows, if it is due; count items in any case."""
+        n_items = _n_items(offered)
+        recurrence = 1.0 - n_items / max(1.0, offered.n_offered)
+        returning = int(n_items + 0.5) if recurrence > _LEAST_RECURRENCE else 0
+        if not last._is_due(settings, offered, round):
+            return last._replace(n_items=returning, recurrence=recurrence)
+        table, weights = _distinct_rows(settings, offered)
+        limits = limits_of(table)
+        table = plausible(table, limits)
+        factors = _fitted_factors(settings, table, weights, last, rank)
+        shares = weights @ (table == table) / max(1e-300, weights.sum())
+        return cls(factors, shares, len(table), round, returning, recurrence, limits)
+
+    def _is_due(self, settings: Settings, offered: OfferedRows, round: int) -> bool:
+        """Return whether to fit again: in every epoch at first, with many rows less often."""
+        if self.n_rows < FEW_ROWS or self.factors.dim != offered.table.shape[1]:
+            return True
+        pause = min(_REFIT_SHARE * self.fitted_round, settings.longest_epoch)
+        return round >= self.fitted_round + pause
+
+    def features(self, groups: Any, first_levels: dict[int, int]) -> RowFeatures:
+        """Return some groups of columns; levels of categories that came later are left out."""
+        known = {level: first for level, first in first_levels.items() if level < self.factors.dim}
+        return RowFeatures(self.factors, self.shares, list(groups), known, self.limits)
+
+    def informative_groups(self, allowed: tuple[str, ...]) -> list[str]:
+        """Return those of some groups of columns that say what the others do not."""
+        factors, shares = self.factors, self.shares
+        n_varying = int(np.count_nonzero(factors.scale))
+        few = n_varying <= MOST_AMBIENT_FEATURES
+        # A model that explains all makes filled rows a function of the latent group.
+        filled = few and not factors.explains_all
+        if factors.rank == 0:
+            filled = n_varying > 0 and factors.dim <= LARGEST_DENSE_DIM
+        mask = few and bool(((shares > 0.0) & (shares < 1.0)).any())
+        found = {LATENT: factors.rank > 0, FILLED: filled, MASK: mask}
+        return [group for group in ROW_GROUPS if group in allowed and found[group]]
+
+
+def _distinct_rows(settings: Settings, offered: OfferedRows) -> tuple[FloatArray, FloatArray]:
+    """Return the different rows, the latest of equal ones, and how much each counts."""
+    table, ages = offered.table, offered.ages
+    latest = np.argsort(ages, kind="stable")
+    _, first = np.unique(row_keys(table)[latest], return_index=True)
+    kept = np.sort(latest[first])
+    return np.ascontiguousarray(table[kept]), settings.decay(ages[kept])
+
+
+def _n_items(offered: OfferedRows) -> float:
+    """Return the number of different items among all offered rows, of which some are in a sample.
+
+    The sample has d items, f₁ of them once and f₂ twice. If it is a share q of what was offered,
+    there are about d + (1 − q)·f₁(f₁ − 1)/(2(f₂ + 1)) (Chao, Nonparametric estimation of the number
+    of classes in a population, 1984).
+
+    >>> items = np.array([7, 8, 9, 9])
+    >>> _n_items(OfferedRows(np.zeros((4, 1)), items, np.zeros(4), n_offered=4.0))
+    3.0
+    >>> _n_items(OfferedRows(np.zeros((4, 1)), items, np.zeros(4), n_offered=8.0))
+    3.25
+    """
+    n_offered = offered.n_offered
+    _, counts = np.unique(item_keys(offered.table, offered.items), return_counts=True)
+    unseen = 1.0 - counts.sum() / max(1.0, n_offered)
+    once, twice = np.count_nonzero(counts == 1), np.count_nonzero(counts == 2)
+    return float(min(n_offered, len(counts) + unseen * once * (once - 1) / (2 * (twice + 1))))
+
+
+def _fitted_factors(
+    settings: Settings, table: FloatArray, weights: FloatArray, last: RowModel, rank: int | None
+) -> Factors:
+    """Return the factor model of different rows; the evidence chooses a rank that is not given."""
+    some = evenly_spaced(len(table), SEARCH_ROWS)
+    rows = HalfSeenRows(table[some], weights[some], through_origin=settings.through_origin)
+    if rows.n_entries == 0:
+        return rows.empty_model()
+    known = last.factors.widened(table.shape[1]) if last.n_rows else None
+    if rank is not None:
+        return fit_rank(rows, rank, known).model
+    return choose_rank(rows, known, most_work=_SEARCH_WORK).model
