@@ -13,8 +13,8 @@ from halfseen.agent.ledger import N_GONE
 from halfseen.agent.replica import LEASE
 from halfseen.frames.encoder import N_SHARED
 from halfseen.latent import features
-from halfseen.latent.row_model import MOST_AMBIENT_FEATURES
 from halfseen.latent.plausible import FARTHEST
+from halfseen.latent.row_model import MOST_AMBIENT_FEATURES
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
 from halfseen.linear.drawing import N_DRAWS
 from halfseen.service.settings import Settings
