@@ -4,7 +4,7 @@ Opening one takes steps 1 to 4 of docs/latent-ucb.md:
 
     arms, contexts:  x = μ + Wz + ε, by EM; the evidence chooses the rank
     features:        φ from z, x̂ and masks of both sides and their products; c of the context
-    rewards:         r = b + φ'θ + c'δ_i + noise; the evidence chooses the scales
+    rewards:         r = φ'θ + c'δ_i + noise; the evidence chooses the scales
 """
 
 import math
@@ -18,7 +18,8 @@ from halfseen.latent.features import Features, chosen_crossing, joint_features
 from halfseen.latent.groups import CONTEXT, ITEM
 from halfseen.latent.history import History
 from halfseen.latent.reward_model import RewardModel
-from halfseen.latent.row_model import OfferedRows, RowModel, Settings
+from halfseen.latent.row_model import OfferedRows, RowModel
+from halfseen.latent.settings import Settings
 from halfseen.values import SMALLEST
 
 # Rewards that differ by less than this share are equal.
@@ -34,7 +35,7 @@ class LatentRecord:
     epoch, round : int
         Index of the epoch and its first round.
     n_arms : int
-        Different arms when the latent model was fitted or checked.
+        Different arms when the latent model was fitted.
     rank : int
         Latent dimensions.
     context_rank : int or None
@@ -42,10 +43,9 @@ class LatentRecord:
     noise_scale : float or None
         Estimated deviation of the reward noise; None while all rewards are equal.
     scales : dict
-        For each group of features its prior deviation, in units of the noise; the levels of a
-        category share one, named by the group and the first level.
+        For each block of features its prior deviation τ, in units of the noise.
     n_items : int
-        Number of different arms, if they come back; otherwise 0.
+        Number of different items, if they come back; otherwise 0.
     """
 
     epoch: int
@@ -67,11 +67,11 @@ class Epoch(NamedTuple):
     arms, context : RowModel
         Without a context, of rows with 0 features.
     features : Features
-        All that may enter the reward model, without scales.
+        All groups that may enter the reward model, not scaled.
     reward_model : RewardModel or None
         None while all rewards are equal.
     width_model : RewardModel or None
-        The same with a row for each decision whose reward is expected, for widths alone; None if it
+        The same with a row for each decision whose reward is pending, for widths alone; None if it
         has yet to be made.
     """
 
@@ -95,7 +95,7 @@ class Epoch(NamedTuple):
     ) -> tuple["Epoch", History]:
         """Fit the factor models to what was offered, then the reward model to all rewards.
 
-        No reward of a round before `first_pending` is pending.
+        `first_pending` is the first round whose reward is pending; infinite if none is.
         Also returns the history, bounded, with its summary in the features of this epoch.
         """
         n_context = contexts.table.shape[1]
@@ -114,7 +114,7 @@ class Epoch(NamedTuple):
             history = settings.bounded(history, last.features, first_pending)
             history = history.projected(last.features, features)
         model = _fitted_rewards(settings, features, history, round, last, drift)
-        scales = {} if model is None else model.scales.logs
+        logs = {} if model is None else model.scales.logs
         record = LatentRecord(
             epoch=0 if last is None else last.record.epoch + 1,
             round=round,
@@ -122,7 +122,7 @@ class Epoch(NamedTuple):
             rank=arm_model.factors.rank,
             context_rank=context_model.factors.rank if n_context else None,
             noise_scale=None if model is None else model.scales.noise_scale,
-            scales={group: math.exp(log) for group, log in scales.items()},
+            scales={block: math.exp(log) for block, log in logs.items()},
             n_items=arm_model.n_items,
         )
         return cls(record, arm_model, context_model, features, model), history
@@ -138,7 +138,7 @@ def _without_drift(
     """
     model, rows = last.reward_model, history.rows
     if model is None or settings.through_origin:
-        return history, Drift(history.last_drift)
+        return history, Drift(history.last_level)
     single = np.flatnonzero(rows.counts == 1.0)
     usable = single[rows.rounds[single] < first_pending]
     if not len(usable):
@@ -148,7 +148,7 @@ def _without_drift(
     path = moving_level(
         rows.rounds,
         model.residuals(rows),
-        rows.drifts,
+        rows.levels,
         rows.counts,
         lambda columns: model.information(rows, columns),
     )

@@ -1,7 +1,7 @@
 """Prior scales of blocks of columns, chosen by the evidence.
 
-A reward is r = b + Σ_g φ_g'θ_g + c'δ_i + noise, with θ_g ~ N(0, σ²τ_g²), and the same for the
-groups of columns of c. The intercept b is a coefficient whose τ is 1000. With all coefficients
+A reward is r = φ'θ + c'δ_i + noise, with θ_g ~ N(0, σ²τ_g²) for each block g of φ, and the same for
+the blocks of c. The intercept is the first entry of θ; its τ is 1000. With all coefficients
 integrated out, the rewards have the covariance σ²K (`regression`), and the log-evidence of the
 scales, with σ at its best, is
 
@@ -14,12 +14,12 @@ rewards carry no evidence about a scale, its prior keeps it large enough to expl
 item effects is relative to the deviation between items' means: an item that is played again and
 again shows how small the noise is, but nothing about other items.
 
-With a_g = E[θ_g]/τ_g, and C the posterior covariance of all coefficients in units of their prior
+With â_g = E[θ_g]/τ_g, and C the posterior covariance of all coefficients in units of their prior
 covariance, the gradient of the log-evidence is
 
-    ∂/∂ log τ_g = ‖a_g‖²/σ² − tr(I − C_gg),
+    ∂/∂ log τ_g = ‖â_g‖²/σ² − tr(I − C_gg),
 
-and the average information 2 a_g'(I − C)_gl a_l/σ² takes the place of the Hessian (Gilmour,
+and the average information 2 â_g'(I − C)_gl â_l/σ² takes the place of the Hessian (Gilmour,
 Thompson and Cullis, Average information REML, 1995), less what σ takes, plus the prior, and more on
 the diagonal where a scale is far too large: a few steps move all scales at once.
 
@@ -227,7 +227,7 @@ class Evidence:
         return -0.5 * (self._n * np.log(noise_variance) + log_det + offset_squares)
 
     def _with_mean_squares(
-        self, modes: FloatArray, at: Density, information: FloatArray
+        self, modes: FloatArray, density: Density, information: FloatArray
     ) -> FloatArray:
         """Return ½ log E[τ²] in place of the mode of each block by item, the others given.
 
@@ -235,52 +235,52 @@ class Evidence:
         `_log_mean_square` integrates it.
         """
         above = self._is_by_item / np.maximum(information, _LEAST_INFORMATION)
-        if self._is_effect.any() and len(at.posterior.item_means) <= _FEW_ITEMS:
-            above[self._is_effect > 0.0] = self._log_mean_square(at)
+        if self._is_effect.any() and len(density.posterior.item_means) <= _FEW_ITEMS:
+            above[self._is_effect > 0.0] = self._log_mean_square(density)
         return np.clip(modes + above, LOWEST, HIGHEST)
 
-    def _log_mean_square(self, at: Density) -> float:
+    def _log_mean_square(self, density: Density) -> float:
         """Return ½ log E[τ²] minus log τ of item effects, the first column of c.
 
         Effects e in units of τ have the prior N(0, σ²I) and some posterior N(m, σ²C). So their
         likelihood has the precision H = C⁻¹ − I and the response h = C⁻¹m. If τ is multiplied by
         f, log det K changes as log det(I + f²H), and r'K⁻¹r as −h'(H + I/f²)⁻¹h.
         """
-        posterior, n = at.posterior, len(at.posterior.item_means)
+        posterior, n = density.posterior, len(density.posterior.item_means)
         effects = np.zeros((n, self._statistics.n_item_columns, n))
         effects[np.arange(n), 0, np.arange(n)] = 1.0
         covariance = posterior.covariance_of(np.zeros((self._statistics.n_features, n)), effects)
         values, vectors = np.linalg.eigh(covariance)
         values = np.clip(values, _ROUNDING, 1.0)
         precisions, responses = 1.0 / values - 1.0, posterior.item_means[:, 0] @ vectors / values
-        squares = np.exp(2.0 * _MOVES)[:, None]
-        grown = 1.0 + squares * precisions
-        explained = (responses**2 * (squares / grown - values)).sum(axis=1)
+        factors = np.exp(2.0 * _MOVES)[:, None]
+        grown = 1.0 + factors * precisions
+        explained = (responses**2 * (factors / grown - values)).sum(axis=1)
         noise_variance = self._noise_variance(posterior.residual - explained)
         log_det = posterior.log_det + np.log(grown * values).sum(axis=1)
-        offsets = self._is_effect @ at.offsets + _MOVES
-        offsets += 0.5 * np.log(noise_variance / at.noise_variance)
-        logs = self._log_density(noise_variance, log_det, offsets**2)
-        weights = np.exp(logs - logs.max())
-        return 0.5 * math.log(float(weights @ squares[:, 0] / weights.sum()))
+        offsets = self._is_effect @ density.offsets + _MOVES
+        offsets += 0.5 * np.log(noise_variance / density.noise_variance)
+        log_densities = self._log_density(noise_variance, log_det, offsets**2)
+        weights = np.exp(log_densities - log_densities.max())
+        return 0.5 * math.log(float(weights @ factors[:, 0] / weights.sum()))
 
-    def derivatives(self, at: Density) -> tuple[FloatArray, FloatArray]:
+    def derivatives(self, density: Density) -> tuple[FloatArray, FloatArray]:
         """Return the gradient of the log density by log τ, and the average information."""
-        found = at.posterior
+        found = density.posterior
         a = found.mean[:, None] * self._members  # a column for each block
         d = found.item_means[:, :, None] * self._item_members
         squares = self._by_block(found.mean**2, (found.item_means**2).sum(axis=0))
-        overlaps = (np.diag(squares) - found.covariance_of(a, d)) / at.noise_variance
-        squares /= at.noise_variance
+        overlaps = (np.diag(squares) - found.covariance_of(a, d)) / density.noise_variance
+        squares /= density.noise_variance
         n_effective = self._n_effective(found)
-        # σ follows the scales: d log σ²/d log τ_l = −2 ‖a_l‖²/(nσ²), n with the pseudo-rewards.
+        # σ follows the scales: d log σ²/d log τ_l = −2 ‖â_l‖²/(nσ²), n with the pseudo-rewards.
         information = 2.0 * overlaps - 2.0 / self._n * squares[:, None] * squares
         # Where a scale is far too large for its coefficients, this understates the curvature.
         information += np.diag(2.0 * np.maximum(n_effective - squares, 0.0))
         # Of the prior: d offset_g/d log τ_l, where that of item effects contains ½ log σ².
         slopes = np.eye(len(squares)) - self._is_effect[:, None] * (squares / self._n)
         information += slopes.T @ slopes
-        return squares - n_effective - at.offsets @ slopes, information
+        return squares - n_effective - density.offsets @ slopes, information
 
     def _n_effective(self, posterior: Posterior) -> FloatArray:
         """Return tr(I − C_gg) of each block."""

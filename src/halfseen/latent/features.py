@@ -52,7 +52,7 @@ MOST_BY_ITEM = 600
 """Largest number of the context's columns whose coefficients differ by item: the time of a round
 grows with the square of their number, that of an opening with its cube times that of items."""
 
-# That number times the number of items is at most this, unless it is below the second one.
+# With n items it is at most 1200/n, or 200 if that is more.
 _MOST_ITEM_COEFFICIENTS, _ALWAYS_BY_ITEM = 1200, 200
 
 Crossing = tuple[tuple[str, ...], tuple[str, ...]]
@@ -308,7 +308,8 @@ def chosen_crossing(arm: RowFeatures, context: RowFeatures, *, n_items: int) -> 
     """Return the groups to multiply: latent coordinates and filled entries, if these are not many.
 
     Otherwise latent coordinates, or filled entries on a side without any. Nothing if that is still
-    too many, or a side has nothing. With items, coefficients of the context differ by item.
+    too many, or a side has nothing. Where items return, fewer products are needed: what a context
+    means for an item is learned by item.
     """
     most_latent = MANY_CROSSED if n_items else MOST_CROSSED
     for groups, most in (((LATENT, FILLED), MANY_CROSSED), ((LATENT,), most_latent)):

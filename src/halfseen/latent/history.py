@@ -28,8 +28,8 @@ DEFAULT_MEMORY = 128_000_000
 """Bytes for offered and played arms."""
 
 MOST_ARMS = 5000
-"""Largest number of offered arms to which a latent model is fitted, and of played arms that are
-kept one by one: more add little and cost time."""
+"""Largest number of offered arms, and of played arms with their contexts, that are kept one by one:
+more add little and cost time."""
 
 _FEWEST_ARMS = 16
 _FIRST_SIZE = 64
@@ -124,7 +124,7 @@ class Observations(NamedTuple):
         The reward, or the mean of several.
     counts : ndarray, shape (n,)
         How many, or the sum of their weights.
-    drifts : ndarray, shape (n,)
+    levels : ndarray, shape (n,)
         What was subtracted from the reward: the level of all rewards, if it moves.
     """
 
@@ -134,7 +134,7 @@ class Observations(NamedTuple):
     items: NDArray[np.int64]
     rewards: FloatArray
     counts: FloatArray
-    drifts: FloatArray
+    levels: FloatArray
 
     def select(self, indices: Any) -> "Observations":
         """Return some of the rows; the first ones as views."""
@@ -261,20 +261,20 @@ class History:
     def last_reward(self) -> float | None:
         """The reward that came last, with its level; None if there is none."""
         rows, last = self._memory, self._n - 1
-        return float(rows.rewards[last] + rows.drifts[last]) if self._n else None
+        return float(rows.rewards[last] + rows.levels[last]) if self._n else None
 
     @property
-    def last_drift(self) -> float:
+    def last_level(self) -> float:
         """The level that was subtracted from the reward that came last."""
-        return float(self._memory.drifts[self._n - 1]) if self._n else 0.0
+        return float(self._memory.levels[self._n - 1]) if self._n else 0.0
 
     def without_drift(self, path: Path, single: NDArray[np.int64]) -> "History":
         """Return the history with the level of a path subtracted from single rewards."""
         rows = self.rows
-        rewards, drifts = rows.rewards.copy(), rows.drifts.copy()
-        drifts[single] = path.at(rows.rounds[single])
-        rewards[single] += rows.drifts[single] - drifts[single]
-        return self._with(rows=rows._replace(rewards=rewards, drifts=drifts))
+        rewards, levels = rows.rewards.copy(), rows.levels.copy()
+        levels[single] = path.at(rows.rounds[single])
+        rewards[single] += rows.levels[single] - levels[single]
+        return self._with(rows=rows._replace(rewards=rewards, levels=levels))
 
     def since(self, round: float) -> "History":
         """Return the rewards from a round on."""

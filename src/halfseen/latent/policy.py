@@ -25,8 +25,9 @@ from halfseen.latent.groups import ALL_GROUPS
 from halfseen.latent.history import DEFAULT_MEMORY, History, Sample, arms_kept
 from halfseen.latent.plausible import n_implausible
 from halfseen.latent.reward_model import Candidates, RewardModel
-from halfseen.latent.row_model import OfferedRows, RowModel, Settings
-from halfseen.latent.saving import HISTORY, RECORD, EpochField, ExpectedField
+from halfseen.latent.row_model import OfferedRows, RowModel
+from halfseen.latent.saving import HISTORY, RECORD, EpochField, PendingField
+from halfseen.latent.settings import Settings
 from halfseen.latent.surprise import SURPRISE, Surprise
 from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.linear.history import LARGEST_GROWTH
@@ -49,7 +50,7 @@ no study reports."""
 _LONGEST_LOG = 1000
 # An epoch opens so many rounds after the first context.
 _SOON = 8
-# Widths are computed anew when they have so many times as many rows as there are expected rewards.
+# Widths are computed anew when they have so many times as many rows as there are pending rewards.
 _MOST_FORGOTTEN = 1.1
 
 
@@ -61,7 +62,7 @@ class _Schedule(NamedTuple):
     next_due : int
         The round after which one is due.
     is_informative : bool
-        Whether rewards have differed since the last one.
+        Whether rewards have differed since the last epoch opened.
     context_since : int
         Round before the first context.
     """
@@ -113,12 +114,12 @@ class LatentUcb(Policy):
     """Share of `width_scale`, times √(2 log t), for effects of items that are always offered."""
 
     STATE: ClassVar = {
-        "_levels": Levels("dim"),
-        "_context_levels": Levels("context_dim"),
+        "_first_levels": Levels("dim"),
+        "_context_first_levels": Levels("context_dim"),
         "_arms": Part(),
         "_contexts": Part(),
         "_history": HISTORY,
-        "_expected": ExpectedField(),
+        "_pending": PendingField(),
         "_epoch": Maybe(EpochField()),
         "_log": Each(RECORD),
         "_surprise": SURPRISE,
@@ -212,9 +213,9 @@ class LatentUcb(Policy):
 
     def setup(self) -> None:
         """Start without data; without a dimension, wait for the first slate."""
-        self._levels: dict[int, int] = {}
+        self._first_levels: dict[int, int] = {}
         # A context may be known before the first slate, with which everything starts anew.
-        self._context_levels: dict[int, int] = self.__dict__.get("_context_levels", {})
+        self._context_first_levels: dict[int, int] = self.__dict__.get("_context_first_levels", {})
         self._epoch: Epoch | None = None
         self._log: tuple[LatentRecord, ...] = ()
         self._schedule = _Schedule()
@@ -226,7 +227,7 @@ class LatentUcb(Policy):
         most = arms_kept(max(1, self.context_dim), self.memory_bytes)
         self._contexts = self._empty_sample(self.context_dim, most)
         self._history = History.empty(dim, self.context_dim)
-        self._expected: dict[int, Note] = {}  # by round
+        self._pending: dict[int, Note] = {}  # by round
 
     def _empty_sample(self, dim: int, max_rows: int) -> Sample:
         recent = self.half_life is not None
@@ -270,7 +271,7 @@ class LatentUcb(Policy):
             self._refit()
         self._compact_if_full()
         self._observe(slate)
-        self._model_of_widths()
+        self._model_of_widths()  # made here, so that `decide` changes nothing
 
     def decide(self, slate: Slate) -> Choice:
         """Choose by the models of the current epoch."""
@@ -285,7 +286,7 @@ class LatentUcb(Policy):
         if model is None or epoch is None:
             return self._at_random(slate)
         arms = model.candidates(slate, self._context_row(slate))
-        scores = self._given_expected(slate, model.score(arms, *self._width_factors(slate)))
+        scores = self._with_pending_widths(slate, model.score(arms, *self._width_factors(slate)))
         arm, probabilities = _best(slate, scores[0]), None
         if exploration != "ucb":
             arm, probabilities = self._explored(model, slate, arms, scores, exploration)
@@ -314,8 +315,8 @@ class LatentUcb(Policy):
         item_alpha = self._item_share * self.width_scale * kappa * often
         return max(self.width_scale * kappa, item_alpha), item_alpha
 
-    def _given_expected(self, slate: Slate, scores: FloatArray) -> FloatArray:
-        """Return scores (3, n) with the widths that arms have once the expected rewards are known.
+    def _with_pending_widths(self, slate: Slate, scores: FloatArray) -> FloatArray:
+        """Return scores (3, n) with the widths that arms have once the pending rewards are known.
 
         Widths do not depend on the rewards themselves (Desautels, Krause & Burdick, Parallelizing
         exploration-exploitation tradeoffs in Gaussian process bandit optimization, 2014).
@@ -329,14 +330,14 @@ class LatentUcb(Policy):
         return scores
 
     def _model_of_widths(self) -> RewardModel | None:
-        """Return the model of widths, if any reward is expected; it is made once per epoch."""
+        """Return the model of widths, if any reward is pending; it is made once per epoch."""
         epoch, model = self._epoch, self._model
-        if epoch is None or model is None or not self._expected:
+        if epoch is None or model is None or not self._pending:
             return None
         if epoch.width_model is not None:
             return epoch.width_model
         widths = model.copied()
-        for note in self._expected.values():
+        for note in self._pending.values():
             widths, _ = widths.updated(*self._row(note), widths.shift)
         self._epoch = epoch._replace(width_model=widths)
         return widths
@@ -419,7 +420,7 @@ class LatentUcb(Policy):
         if model is None:
             return np.zeros((3, slate.n_arms))
         arms = model.candidates(slate, self._context_row(slate))
-        return self._given_expected(slate, model.score(arms, *self._width_factors(slate)))
+        return self._with_pending_widths(slate, model.score(arms, *self._width_factors(slate)))
 
     def _reasons(self, slate: Slate) -> Reasons:
         """Return the parts of each score; all are 0 while all rewards are equal."""
@@ -469,21 +470,21 @@ class LatentUcb(Policy):
         before = self._history.last_reward
         row = self._row(note)
         epoch, model = self._epoch, self._model
-        level = self._history.last_drift if model is None else model.drift.level
+        level = self._history.last_level if model is None else model.drift.level
         self._history = self._history.plus(note.round, *row, reward, level)
         usual = 0.0 if self.through_origin else reward if before is None else before
         if not self._schedule.is_informative and is_different(reward, usual):
             self._schedule = self._schedule._replace(is_informative=True)
         if epoch is not None and model is not None:
-            is_last = not self._expected.keys() - {note.round}
+            is_last = not self._pending.keys() - {note.round}
             model, square = model.updated(*row, reward, moves_level=is_last)
             self._surprise = self._surprise.updated(square)
             self._epoch = epoch._replace(reward_model=model)
-        if note.round not in self._expected:
+        if note.round not in self._pending:
             self._count_in_widths(row)
             return
-        self._expected = _without(self._expected, [note])  # its row is in the widths
-        if self._epoch is not None and not self._expected:
+        self._pending = _without(self._pending, [note])  # its row is in the widths
+        if self._epoch is not None and not self._pending:
             self._epoch = self._epoch._replace(width_model=None)
 
     def _row(self, note: Note) -> tuple[FloatArray, FloatArray, int]:
@@ -492,30 +493,30 @@ class LatentUcb(Policy):
         arm, context = note.arm, note.context
         if context is None:
             context = self._hidden_context[0]
-        if self._levels or self._context_levels:
-            arm = widened_rows(arm[None], len(arm), self._levels)[0]
-            context = widened_rows(context[None], len(context), self._context_levels)[0]
+        if self._first_levels or self._context_first_levels:
+            arm = widened_rows(arm[None], len(arm), self._first_levels)[0]
+            context = widened_rows(context[None], len(context), self._context_first_levels)[0]
         return arm, context, NO_ITEM if note.item is None else note.item
 
-    # Rewards that are expected
+    # Pending rewards
 
     def _expect(self, note: Note) -> None:
         """Count the decision in widths until `update` replaces it."""
-        if note.round not in self._expected:
-            self._expected = {**self._expected, note.round: note}
+        if note.round not in self._pending:
+            self._pending = {**self._pending, note.round: note}
             self._count_in_widths(self._row(note))
 
     def _forget(self, *notes: Note) -> None:
-        """Count decisions no longer; of many expected ones some stay in the widths for a while.
+        """Count decisions no longer; of many pending ones some stay in the widths for a while.
 
         A row cannot be taken out of a root: all widths are computed anew.
         """
-        self._expected = _without(self._expected, notes)
+        self._pending = _without(self._pending, notes)
         epoch = self._epoch
         if epoch is None or epoch.reward_model is None or epoch.width_model is None:
             return
         n_rows = epoch.width_model.ridge.n_samples - epoch.reward_model.ridge.n_samples
-        if n_rows > _MOST_FORGOTTEN * len(self._expected):
+        if n_rows > _MOST_FORGOTTEN * len(self._pending):
             self._epoch = epoch._replace(width_model=None)
 
     def _count_in_widths(self, row: tuple[FloatArray, FloatArray, int]) -> None:
@@ -537,8 +538,8 @@ class LatentUcb(Policy):
             self.through_origin,
             self.half_life,
             n_kept,
-            self._levels,
-            self._context_levels,
+            self._first_levels,
+            self._context_first_levels,
         )
 
     def _n_kept(self, dim: int, context_dim: int) -> int:
@@ -581,28 +582,30 @@ class LatentUcb(Policy):
     @property
     def _first_pending(self) -> float:
         """The first round whose reward is pending."""
-        return min(self._expected, default=math.inf)
+        return min(self._pending, default=math.inf)
 
     # Features that come later
 
     def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let arms have more features, in all that is kept; the next models will have them."""
-        self._levels = {**self._levels, **levels}
+        self._first_levels = {**self._first_levels, **levels}
         self._widen_all(dim, self.context_dim)
 
     def _grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let contexts have more features; before the first one they were hidden."""
-        self._context_levels = {**self._context_levels, **levels}
+        self._context_first_levels = {**self._context_first_levels, **levels}
         most = arms_kept(dim, self.memory_bytes)
-        self._contexts = self._contexts.widened(dim, self._context_levels, most)
+        self._contexts = self._contexts.widened(dim, self._context_first_levels, most)
         if self._round and not self.context_dim:
             soon = min(self._schedule.next_due, self._round + _SOON)
             self._schedule = self._schedule._replace(context_since=self._round, next_due=soon)
         self._widen_all(self.dim or 1, dim)
 
     def _widen_all(self, dim: int, context_dim: int) -> None:
-        self._arms = self._arms.widened(dim, self._levels, self._n_kept(dim, context_dim))
-        self._history = self._history.widened(dim, context_dim, self._levels, self._context_levels)
+        self._arms = self._arms.widened(dim, self._first_levels, self._n_kept(dim, context_dim))
+        self._history = self._history.widened(
+            dim, context_dim, self._first_levels, self._context_first_levels
+        )
 
     # Saving
 
@@ -610,7 +613,7 @@ class LatentUcb(Policy):
         """Raise ArchiveError unless history and epoch fit together."""
         if self.dim is None and (self._history.rows.arms.shape[1] != 1 or len(self._history)):
             raise ArchiveError("there can be no rewards before the first slate")
-        for note in self._expected.values():
+        for note in self._pending.values():
             self._check_note(note)
         epoch = self._epoch
         summary = self._history.summary
@@ -645,9 +648,9 @@ def _best(slate: Slate, scores: FloatArray) -> int:
     return int(np.lexsort((slate._items, -scores))[0])
 
 
-def _without(expected: dict[int, Note], notes: Iterable[Note]) -> dict[int, Note]:
+def _without(pending: dict[int, Note], notes: Iterable[Note]) -> dict[int, Note]:
     gone = {note.round for note in notes}
-    return {round: note for round, note in expected.items() if round not in gone}
+    return {round: note for round, note in pending.items() if round not in gone}
 
 
 def _checked_groups(name: str, value: Any) -> tuple[str, ...]:

@@ -10,11 +10,11 @@ item i, the posterior precision of (d_1, d_2, …, a), times σ², has the block
 
 and nothing between two items. So its Cholesky factor has the blocks
 
-    L_i with L_iL_i' = A_i,   U_i = L_i⁻¹B_i,   L with LL' = V = P − Σ_i U_i'U_i,
+    L_i with L_iL_i' = A_i,   U_i' with U_i = L_i⁻¹B_i,   L with LL' = V = P − Σ_i U_i'U_i,
 
-and with the responses w_i = L_i⁻¹Σcr, w = L⁻¹(Σφr − Σ_i U_i'w_i) the posterior is
+and with w_i = L_i⁻¹Σcr, u = Σφr − Σ_i U_i'w_i and w = L⁻¹u the posterior is
 
-    a ~ N(L⁻ᵀw, σ²V⁻¹),   d_i given a ~ N(L_i⁻ᵀ(w_i − U_i a), σ²A_i⁻¹).
+    a ~ N(V⁻¹u, σ²V⁻¹),   d_i given a ~ N(L_i⁻ᵀ(w_i − U_i a), σ²A_i⁻¹).
 
 If σ²K is the covariance of the rewards with all coefficients integrated out, then
 
@@ -276,7 +276,7 @@ class Posterior:
         return own, given_a.sum(axis=0) + by_a.sum(axis=1).reshape(given_a.shape).sum(axis=0)
 
     def covariance_of(self, a: FloatArray, d: FloatArray) -> FloatArray:
-        """Return X'CX for columns X = (d, a), where C is the posterior covariance over σ².
+        """Return X'CX for columns X = (a, d), where C is the posterior covariance over σ².
 
         `a` has shape (n_features, n), `d` (n_items, n_item_columns, n). X is solved with the whole
         Cholesky factor: first L_i⁻¹d_i, then L⁻¹(a − Σ_i U_i'L_i⁻¹d_i).

@@ -1,4 +1,4 @@
-"""The reward model: r = b + φ'θ + c'δ_i + noise, with prior scales by evidence.
+"""The reward model: r = φ'θ + c'δ_i + noise, with prior scales by evidence.
 
 Rewards are centred and divided by the deviation σ of the noise, and features come times their
 scales τ, so that the coefficients are θ̄ = θ/(στ) ~ N(0, I), and δ̄_i likewise. The intercept is the
@@ -65,7 +65,7 @@ class RewardModel(NamedTuple):
     Attributes
     ----------
     features : Features
-        With scales.
+        Without negligible groups, and scaled.
     scales : Scales
     centre : float
         Mean of the rewards, without their level.
@@ -86,7 +86,7 @@ class RewardModel(NamedTuple):
 
     @property
     def shift(self) -> float:
-        """b̄, which is subtracted from rewards: the centre and the level now."""
+        """r̄, which is subtracted from rewards: the centre and the level now."""
         return self.centre + self.drift.level
 
     @classmethod

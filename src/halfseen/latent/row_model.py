@@ -4,7 +4,6 @@ The factor model is x = μ + Wz + ε (`halfseen.factors.model`), fitted to the d
 so far. With few rows it is fitted anew in every epoch, later when the rounds have grown by half.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +18,11 @@ from halfseen.factors.model import (
     fit_rank,
 )
 from halfseen.factors.rows import evenly_spaced, item_keys, row_keys
-from halfseen.latent.features import Features, RowFeatures
+from halfseen.latent.features import RowFeatures
 from halfseen.latent.groups import FILLED, LATENT, MASK, ROW_GROUPS
-from halfseen.latent.history import History, Sample
+from halfseen.latent.history import Sample
 from halfseen.latent.plausible import limits_of, no_limits, plausible
+from halfseen.latent.settings import Settings
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
 from halfseen.values import FloatArray
 
@@ -30,73 +30,12 @@ MOST_AMBIENT_FEATURES = 600
 """With more features, filled rows and masks are left out of the reward model: its time per round
 grows with the square of their number. Without a latent dimension filled rows stay."""
 
-# Arms and rewards that count less than this are left out.
-_NEGLIGIBLE_WEIGHT = 1e-3
-# With a half-life, an epoch lasts at most this share of it.
-_EPOCH_SHARE = 0.25
 # Items come back if more than this share of the offered ones had been offered before.
 _LEAST_RECURRENCE = 0.1
 # From `FEW_ROWS` on, factors are fitted again after this share of the rounds at the last fit.
 _REFIT_SHARE = 0.5
 # Work of a search for the rank: about 40 milliseconds on one core.
 _SEARCH_WORK = 4e8
-
-
-class Settings(NamedTuple):
-    """What the models need to know of a policy.
-
-    Attributes
-    ----------
-    groups : tuple of str
-        Among `ALL_GROUPS`.
-    rank : int or None
-        Of arms; None if the evidence chooses.
-    through_origin : bool
-    half_life : float or None
-    n_kept : int
-        Number of played arms that are kept.
-    first_levels, context_first_levels : dict
-        Further levels of categories, each with the first one: all are hidden together.
-    """
-
-    groups: tuple[str, ...]
-    rank: int | None
-    through_origin: bool
-    half_life: float | None
-    n_kept: int
-    first_levels: dict[int, int]
-    context_first_levels: dict[int, int]
-
-    @property
-    def oldest_age(self) -> float:
-        """Age in rounds from which on arms and rewards no longer count; infinite by default."""
-        if self.half_life is None:
-            return math.inf
-        return self.half_life * math.sqrt(-math.log2(_NEGLIGIBLE_WEIGHT))
-
-    @property
-    def longest_epoch(self) -> float:
-        """Most rounds of an epoch; infinite without a half-life."""
-        return math.inf if self.half_life is None else _EPOCH_SHARE * self.half_life
-
-    def decay(self, ages: Any) -> FloatArray:
-        """Return how much arms or rewards of some ages, in rounds, count."""
-        ages = np.asarray(ages, dtype=np.float64)
-        if self.half_life is None:
-            return np.ones(ages.shape)
-        # A soft window: half after one half-life, a sixteenth after two. Halving at every half-life
-        # would leave an eighth of what was before a change after three of them.
-        weights: FloatArray = 0.5 ** (ages / self.half_life) ** 2
-        return weights
-
-    def bounded(self, history: History, features: Features, first_pending: float) -> History:
-        """Return a history of at most `n_kept` rows; no reward before `first_pending` is pending.
-
-        With a half-life, for which the round of every reward matters, these are the latest ones.
-        """
-        if self.half_life is not None:
-            return history.latest(self.n_kept)
-        return history.compacted(features, self.n_kept, first_pending)
 
 
 class OfferedRows(NamedTuple):

@@ -75,7 +75,7 @@ _ROWS = Value(
     items=Array(("n",), np.int64, low=NO_ITEM, high=LARGEST_ITEM),
     rewards=Array(("n",), low=-_LARGEST_MEAN, high=_LARGEST_MEAN),
     counts=Array(("n",), low=1.0, high=checks.LARGEST_HORIZON),
-    drifts=Array(("n",), low=-LARGEST, high=LARGEST),
+    levels=Array(("n",), low=-LARGEST, high=LARGEST),
 )
 
 
@@ -232,8 +232,8 @@ class EpochField:
         return Epoch(record, arms, context, features, *models)
 
 
-class ExpectedField:
-    """The field of decisions whose reward is expected."""
+class PendingField:
+    """The field of decisions whose reward is pending."""
 
     def dump(self, value: Mapping[int, Note]) -> list[Any]:
         """Return the notes."""
