@@ -224,10 +224,11 @@ class Maybe(NamedTuple):
 
 
 class Each(NamedTuple):
-    """A tuple of values of one kind, of some length or any."""
+    """A tuple of values of one kind, of some length or any from `least` on."""
 
     field: Field
     length: int | None = None
+    least: int = 0
 
     def dump(self, value: Any) -> list[Any]:
         """Return a list."""
@@ -237,6 +238,8 @@ class Each(NamedTuple):
         """Return a tuple after checking each value."""
         if self.length not in (None, len(plain)):
             raise ArchiveError(f"{name} must have {self.length} values, got {len(plain)}")
+        if len(plain) < self.least:
+            raise ArchiveError(f"{name} must have at least {self.least} values, got {len(plain)}")
         return tuple(self.field.load(name, each, sizes) for each in plain)
 
 

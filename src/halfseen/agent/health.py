@@ -6,10 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from halfseen.errors import ArchiveError
 from halfseen.frames import Encoder
 from halfseen.policies.base import Policy
 from halfseen.state import Array, Each, Maybe, Real, Value, Whole
 from halfseen.values import LARGEST, FloatArray
+
+LARGEST_SUM = 1e200
+"""Of products of rewards and weights."""
 
 BLOCK = 500
 """`lately` covers the latest one to two blocks of this many events."""
@@ -58,8 +62,14 @@ def _sum(one: FloatArray, other: FloatArray) -> FloatArray:
     return total
 
 
+def _window(sums: Sequence[FloatArray], n_events: int) -> Window:
+    if not all(map(len, sums)):
+        raise ArchiveError("the sums of a window must begin with a count")
+    return Window(tuple(sums), n_events)  # type: ignore[arg-type]
+
+
 WINDOW = Value(
-    Window,
+    _window,
     sums=Each(Array((None,)), 3),
     n_events=Whole(high=BLOCK - 1),
 )
@@ -141,7 +151,14 @@ class Lift(NamedTuple):
         return dict(found) | {"n": int(n), "effective_n": weight**2 / float(self.products[2, 2])}
 
 
-LIFT = Value(Lift, products=Array((4, 4)))
+def _lift(products: FloatArray) -> Lift:
+    n, _, weight, _ = products[0]
+    if products.any() and not (n >= 1.0 and weight > 0.0 and products[2, 2] > 0.0):
+        raise ArchiveError("the sums of a lift must be of rewards with positive weights")
+    return Lift(products)
+
+
+LIFT = Value(_lift, products=Array((4, 4), low=-LARGEST_SUM, high=LARGEST_SUM))
 """How a lift is saved."""
 
 N_EQUAL = 100

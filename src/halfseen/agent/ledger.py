@@ -148,11 +148,13 @@ _PLACE = Value(
 _WAITING = Value(
     Waiting,
     time=Real(0.0, LATEST),
-    places=Each(_PLACE),
-    weight=Maybe(Real(0.0)),
+    places=Each(_PLACE, least=1),
+    weight=Maybe(Real(1e-15, LARGEST)),  # at least the probability under a uniform choice
     given=_GIVEN,
 )
-_GONE = Value(Gone, why=Word((REWARDED, FORGOTTEN, EXPIRED)), items=Each(_ITEM), given=_GIVEN)
+_GONE = Value(
+    Gone, why=Word((REWARDED, FORGOTTEN, EXPIRED)), items=Each(_ITEM, least=1), given=_GIVEN
+)
 
 
 class Ledger:
