@@ -62,6 +62,23 @@ def test_a_forged_agent_is_refused_or_works(seed):
         assert wrong_about(content) == "", f"seed {seed}, number {index}"
 
 
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda state: state["seen"]["sums"].__setitem__(0, np.empty(0)),
+        lambda state: state["lift"].update(products=np.diag([3.0, 1.0, 0.0, 0.0])),
+        lambda state: state["ledger"]["waiting"][0][1].update(places=[]),
+        lambda state: state["ledger"]["waiting"][0][1].update(weight=0.0),
+    ],
+)
+def test_sums_and_decisions_that_no_agent_has_are_refused(forge):
+    saved = served(AmbientOful(dim=1)).to_dict()
+    assert Agent.from_dict(saved).health()
+    forge(saved["state"])
+    with pytest.raises(HalfseenError):
+        Agent.from_dict(saved)
+
+
 def interrupted(call, number):
     """Interrupt a call at one of its lines; return whether it was through before."""
     try:
