@@ -6,7 +6,7 @@ import pytest
 from halfseen.factors.model import Factors
 from halfseen.latent.features import RowFeatures, chosen_crossing, joint_features
 from halfseen.latent.history import History, Observations
-from halfseen.latent.projection import projection
+from halfseen.latent.projection import fitted_map
 from halfseen.latent.reward_model import RewardModel
 from latent.test_reward_model import CONTEXT_DIM, DIM, GROUPS, features_of, scores, side, world
 
@@ -94,7 +94,7 @@ def test_summaries_project_exactly_between_linear_features(kind):
         return joint_features(arm, context, crossing, n_items=8 * (kind == "features"))
 
     old, new = features(0.0, 1.0), features(0.7, 2.0)
-    ours = history_of(rows).compacted(old, 60).projected(old, new).summary
+    ours = history_of(rows).compacted(old, 60).in_new_features(old, new).summary
     theirs = history_of(rows).compacted(new, 60).summary
     np.testing.assert_allclose(ours.products, theirs.products, rtol=1e-6, atol=1e-5)
     np.testing.assert_array_equal(ours.keys, theirs.keys)
@@ -103,7 +103,7 @@ def test_summaries_project_exactly_between_linear_features(kind):
 
 def test_directions_that_no_arm_shows_are_matched_by_name():
     old = np.array([[1.0, 2.0, 0.0], [1.0, 3.0, 0.0]])
-    matrix = projection(old, 2.0 * old, np.eye(3))
+    matrix = fitted_map(old, 2.0 * old, np.eye(3))
     np.testing.assert_allclose(matrix, [[2, 0, 0], [0, 2, 0], [0, 0, 1]], atol=1e-9)
 
 
@@ -129,7 +129,7 @@ def test_a_summary_in_many_steps_plays_like_all_rewards():
     for first in range(0, 2000, 200):
         last, features = features, features_of(rows.select(slice(0, first + 200)))
         if last is not None:
-            history = history.compacted(last, 150).projected(last, features)
+            history = history.compacted(last, 150).in_new_features(last, features)
         history = history_of(rows.select(slice(first, first + 200)), history)
     new = world(50, seed=5)
     ours = scores(fitted(history, features), new, 1.0, 0.0)[1]

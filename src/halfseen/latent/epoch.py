@@ -110,9 +110,9 @@ class Epoch(NamedTuple):
         drift = FIXED
         if last is not None:
             history, drift = _without_drift(settings, history, round, last, first_pending)
-            # Sums are in the features of the last epoch, until they are projected.
+            # Sums are in the features of the last epoch, until they are mapped to the new ones.
             history = settings.bounded(history, last.features, first_pending)
-            history = history.projected(last.features, features)
+            history = history.in_new_features(last.features, features)
         model = _fitted_rewards(settings, features, history, round, last, drift)
         logs = {} if model is None else model.scales.logs
         record = LatentRecord(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys, widened_rows
 from halfseen.latent.drift import Path
 from halfseen.latent.features import Features
-from halfseen.latent.projection import projected
+from halfseen.latent.projection import in_new_features
 from halfseen.latent.regression import Statistics
 from halfseen.linear.history import Reservoir
 from halfseen.state import Part
@@ -289,7 +289,7 @@ class History:
     def compacted(
         self, features: Features, most: int, first_pending: float = math.inf
     ) -> "History":
-        """Return the same rewards with at most `most` rows, given the features of this epoch.
+        """Return the same rewards with at most `most` rows, given the features of the summary.
 
         Rewards from the first pending round on are not merged: merged ones have no round, and what
         is left would not show how the level moves.
@@ -314,12 +314,13 @@ class History:
             return self
         return self._with(rows=rows, pure_error=math.hypot(pure_error, self.pure_error))
 
-    def projected(self, old: Features, new: Features) -> "History":
+    def in_new_features(self, old: Features, new: Features) -> "History":
         """Return the history with its summary in the features of a new epoch."""
         if self.summary is None:
             return self
         rows = self.rows.select(slice(-_PROJECTED_ARMS, None))
-        return self._with(summary=projected(self.summary, old, new, rows.arms, rows.contexts))
+        summary = in_new_features(self.summary, old, new, rows.arms, rows.contexts)
+        return self._with(summary=summary)
 
     def widened(
         self,

@@ -23,7 +23,7 @@ _LARGEST_PROJECTED = 100.0
 _ROUNDING = 1e-10
 
 
-def projected(
+def in_new_features(
     sums: Statistics, old: Features, new: Features, arms: FloatArray, contexts: FloatArray
 ) -> Statistics | None:
     """Return sums in new features, given some arms with their contexts.
@@ -32,16 +32,16 @@ def projected(
     """
     phi, c = old.design(arms, contexts)
     new_phi, new_c = new.design(arms, contexts)
-    matrix = projection(phi, new_phi, _matching_features(old, new))
+    matrix = fitted_map(phi, new_phi, _matching_features(old, new))
     shape = old.n_item_columns, new.n_item_columns
     by_name = _matching(old.item_columns, new.item_columns, shape)
-    found = sums.projected(matrix, projection(c, new_c, by_name))
+    found = sums.mapped(matrix, fitted_map(c, new_c, by_name))
     mean_square = float(np.trace(found.products[:-1, :-1])) / found.n_rewards
     usual = float((new_phi * new_phi).sum()) / len(new_phi)
     return found if mean_square <= _LARGEST_PROJECTED * usual else None
 
 
-def projection(old: FloatArray, new: FloatArray, guess: FloatArray) -> FloatArray:
+def fitted_map(old: FloatArray, new: FloatArray, guess: FloatArray) -> FloatArray:
     """Return the matrix (n_old, n_new) that minimises ‖old · matrix − new‖.
 
     Parameters
@@ -63,7 +63,7 @@ def projection(old: FloatArray, new: FloatArray, guess: FloatArray) -> FloatArra
 
 
 def _matching_features(old: Features, new: Features) -> FloatArray:
-    """Return the matrix (old.n_features, new.n_features) that takes features by their names."""
+    """Return the matrix (old.n_features, new.n_features) that takes each feature by its name."""
     matrix = _matching(old.columns, new.columns, (old.n_features, new.n_features))
     matrix[0, 0] = 1.0
     if CROSSED in old.columns and CROSSED in new.columns:
@@ -84,7 +84,7 @@ def _matching_features(old: Features, new: Features) -> FloatArray:
 def _matching(
     old: Mapping[str, slice], new: Mapping[str, slice], shape: tuple[int, int]
 ) -> FloatArray:
-    """Return the same for some groups.
+    """Return the 0/1 matrix that takes each column to the one of the same name, group by group.
 
     Features that came later are the last of their group. Latent coordinates of another number have
     no names.

@@ -153,7 +153,7 @@ class Statistics(NamedTuple):
     def plus(self, other: "Statistics") -> "Statistics":
         """Return the statistics of the rewards of both, with this shift.
 
-        If c has other columns in the other one, as after a projection without items, items keep
+        If c has other columns in the other one, as after a map without items, items keep
         what this one has.
         """
         other = other.shifted(self.shift)
@@ -173,7 +173,7 @@ class Statistics(NamedTuple):
         )
         return joint._with_most_played()
 
-    def projected(self, matrix: FloatArray, item_matrix: FloatArray) -> "Statistics":
+    def mapped(self, matrix: FloatArray, item_matrix: FloatArray) -> "Statistics":
         """Return the statistics for other features, which are φ and c times matrices.
 
         Shapes (n_features, new n_features) and (n_item_columns, new n_item_columns).
@@ -182,12 +182,12 @@ class Statistics(NamedTuple):
         features = np.pad(matrix, ((0, 1), (0, 1)))
         features[-1, -1] = 1.0  # the reward stays
         columns = [sums[:, :, :k] @ item_matrix, sums[:, :, k:] @ features]
-        projected = item_matrix.T @ np.concatenate(columns, axis=2)
-        kept = slice(None) if projected.shape[1] else slice(0)
+        mapped = item_matrix.T @ np.concatenate(columns, axis=2)
+        kept = slice(None) if mapped.shape[1] else slice(0)
         found = self._replace(
             products=features.T @ self.products @ features,
             keys=self.keys[kept],
-            item_products=projected[kept],
+            item_products=mapped[kept],
         )
         return found._with_most_played()
 
@@ -266,14 +266,14 @@ class Posterior:
 
         diag V⁻¹, and the diagonals of A_i⁻¹ + S_iV⁻¹S_i' with S_i = A_i⁻¹B_i.
         """
-        own, given_a = (
+        variances, item_variances = (
             (inverse * inverse).sum(axis=-2)
             for inverse in (self.root_inverse, self.item_roots_inverse)
         )
         slopes = self.item_roots_inverse.transpose(0, 2, 1) @ self.item_white[:, :, :-1]
         by_a = slopes.reshape(-1, len(self.mean)) @ self.root_inverse.T
-        by_a *= by_a
-        return own, given_a.sum(axis=0) + by_a.sum(axis=1).reshape(given_a.shape).sum(axis=0)
+        item_variances += (by_a * by_a).sum(axis=1).reshape(item_variances.shape)
+        return variances, item_variances.sum(axis=0)
 
     def covariance_of(self, a: FloatArray, d: FloatArray) -> FloatArray:
         """Return X'CX for columns X = (a, d), where C is the posterior covariance over σ².

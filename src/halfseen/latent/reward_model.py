@@ -226,8 +226,8 @@ class RewardModel(NamedTuple):
         """
         phi, c = self.features.design(rows.arms, rows.contexts)
         keys = self.keys(rows.arms, rows.items)
-        given = columns[:, :-1], c, keys, rows.counts, columns[:, -1]
-        statistics = Statistics.of(*given, shift=0.0)
+        # Statistics are of (φ, r): here the columns of Z.
+        statistics = Statistics.of(columns[:, :-1], c, keys, rows.counts, columns[:, -1], shift=0.0)
         products = statistics.products
         if self.features.n_item_columns:
             phi, _, _ = self.items.conditioned(keys, c, phi)
