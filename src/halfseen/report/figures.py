@@ -522,7 +522,7 @@ def differences(comparison: Comparison, *, p: float | None = None, title: str = 
         axes.set_yticks(range(len(pairs)), [row_label(pair, pairs, usual) for pair in pairs])
         axes.set_ylim(len(pairs) - 0.4, -0.6)
         several = "\n(or of the one named)" if len({pair.against for pair in pairs}) > 1 else ""
-        text = f"final regret less that of {label_of(usual)}{several}, in % of it"
+        text = f"final regret minus that of {label_of(usual)}{several}, in % of it"
         axes.set_xlabel(text, loc="right")  # it may be longer than the axis
         axes.set_title(title)
 
