@@ -177,7 +177,7 @@ def regret_over_rounds(
             key: each._replace(mean=each.mean - base, error=0.0 * each.error)
             for key, each in found.items()
         }
-    less = f" less that of {label_of(minus)}" if minus else ""
+    less = f" minus that of {label_of(minus)}" if minus else ""
     labels = {"xlabel": "round", "ylabel": f"cumulative regret{less}", "title": str(point)}
     scale: Any = {"log": "xy" if log else "", "bottom": not log and not minus}
     margins = lambda axes: axes.margins(x=0.01)  # noqa: E731
