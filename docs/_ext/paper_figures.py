@@ -78,7 +78,8 @@ def entry(name: str, study: dict[str, Any], judged: dict[str, Any], others: str)
         lines += [
             f":::{{dropdown}} Verdicts: {counts}",
             "",
-            f"Judged on {judged_on}. [The numbers, and what would make each claim fail](claims.md#{anchor(title)}).",
+            f"Judged on {judged_on}. [The numbers, and what would make each claim fail]"
+            f"(claims.md#{anchor(title)}).",
             "",
             *(f"- {MARKS.get(verdict, '?')} **{verdict}**: {text}" for text, verdict in rows),
             ":::",

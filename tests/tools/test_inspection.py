@@ -81,6 +81,19 @@ def test_a_change_of_the_table_changes_the_sentence(topic, before, change, after
     assert before not in found
 
 
+def test_a_code_for_missing_is_counted_and_does_not_hide_what_columns_share():
+    clean = offers(noise=0.1)
+    coded = clean.copy()
+    coded.loc[np.random.default_rng(3).random(len(clean)) < 0.02, "b"] = -999.0
+    n = int((coded["b"] == -999.0).sum())
+    before, after = inspect(clean, "reward"), inspect(coded, "reward")
+    assert "Implausible values?" not in before.findings
+    assert after.findings["Implausible values?"].startswith(f"Yes: {n} in b are so far")
+    assert after.rank == before.rank
+    (b,) = (each for each in after.columns if each.name == "b")
+    assert b.inferred > 0.8
+
+
 def test_without_a_reward_the_advice_asks_for_it():
     findings = inspect(offers().drop(columns="reward")).findings
     assert "Name the reward column" in findings["Advice"]

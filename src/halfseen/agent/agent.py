@@ -667,7 +667,7 @@ class Agent(Replica):
             if ours.get(name) != theirs[name]:
                 raise InvalidSettingError(
                     f"is {ours.get(name)!r} in the database, got {theirs[name]!r}: leave it out; "
-                    "another name= starts a new agent that has learned nothing",
+                    "another name (name=…, or --name) starts a new agent that has learned nothing",
                     name=name,
                 )
 

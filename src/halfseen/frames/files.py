@@ -97,6 +97,11 @@ def _read_file(path: Path, progress: bool) -> Any:
             return read_table(path)
         except ValueError as error:  # of pyarrow
             raise InvalidTableError(f"{path} cannot be read as Parquet: {error}") from None
+    if first.lstrip().startswith((b"{", b"[")):
+        raise InvalidTableError(
+            f"{path} looks like JSON: read it with pandas.read_json(path, lines=True), or save it "
+            "as CSV or Parquet"
+        )
     with from_extra("paper"):
         import pandas as pd
         from rich.progress import open as opened

@@ -246,7 +246,5 @@ def method_from(key: str, given: Any = None) -> Method:
         if name.lower() == str(base).replace("-", "").lower():
             return Method(policy=name).changed(settings)
     near = checks.did_you_mean(base, [*METHODS, *names])
-    raise InvalidSettingError(
-        f"must be one of {sorted(METHODS)}, or a registered policy, got {base!r}{near}",
-        name="method",
-    )
+    known = f"must be one of {sorted(METHODS)}, or a policy: one of {sorted(names)}"
+    raise InvalidSettingError(f"{known}, got {base!r}{near}", name="method")

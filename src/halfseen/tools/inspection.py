@@ -21,6 +21,7 @@ from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, searc
 from halfseen.frames.encoder import Encoder, check_words
 from halfseen.frames.files import cells_of, columns_of
 from halfseen.frames.reading import Declared, Labels, Rows, read_cells
+from halfseen.latent.plausible import limits_of, n_implausible, plausible
 from halfseen.lazy import from_extra
 from halfseen.seeding import stream
 from halfseen.values import LARGEST, BoolArray, FloatArray
@@ -226,7 +227,8 @@ class Inspector:
         for name in (*self.costs, *([reward] if reward else [])):
             if name not in sampled:
                 hint = checks.did_you_mean(name, sampled)
-                raise InvalidInputError(f"the table has no column {name!r}{hint}")
+                known = ", ".join(sampled)
+                raise InvalidInputError(f"the table has no column {name!r}{hint}: it has {known}")
         for name, cost in self.costs.items():
             checks.real(f"the cost of {name!r}", cost, 0.0, low_open=True)
         read, self.kinds, self.shares = _read(sampled)
@@ -252,6 +254,9 @@ class Inspector:
         kept = [column.features[bool(column.levels) :] for column in columns]
         ends = np.cumsum([len(features) for features in kept]).tolist()
         self.table: FloatArray = np.ascontiguousarray(slate._table[:, np.concatenate(kept)])
+        limits = limits_of(self.table)
+        self.n_implausible = n_implausible(self.table, limits).astype(int)
+        self.table = plausible(self.table, limits)
         self.features = [
             [*range(end - len(each), end)] for end, each in zip(ends, kept, strict=True)
         ]
@@ -274,6 +279,7 @@ class Inspector:
         total = strengths.sum() + model.noise[model.scale > 0.0].sum()
         findings = {
             "Rows": self._rows_text(),
+            **self._implausible_text(),
             "Missing together?": self._together_text(),
             "Low-rank?": _rank_text(rank, errors[rank]),
             "Missing completely at random?": _random_text(dependent, bool(self.hidden.any())),
@@ -430,6 +436,17 @@ class Inspector:
             f"{self.n_rows:,} rows{sampled}. {hidden} of the entries of {len(self.names)} columns "
             f"are missing; {whole} of the rows are complete."
         )
+
+    def _implausible_text(self) -> dict[str, str]:
+        counts = {
+            name: int(self.n_implausible[features].sum())
+            for name, features in zip(self.names, self.features, strict=True)
+        }
+        listed = ", ".join(f"{n:,} in {name}" for name, n in counts.items() if n)
+        if not listed:
+            return {}
+        text = "are so far from the other values that they count as missing, as in LatentUcb"
+        return {"Implausible values?": f"Yes: {listed} {text}."}
 
     def _together_text(self) -> str:
         some = np.flatnonzero(self.hidden.any(axis=0) & ~self.hidden.all(axis=0))

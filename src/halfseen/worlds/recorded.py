@@ -86,7 +86,11 @@ def _recorded(columns: Mapping[str, Any], world: "TableWorld") -> Recorded:
     own += [] if world.id_column is None else [world.id_column]
     for name in (round_column, *own):
         if name not in columns:
-            raise InvalidTableError(f"there is no column {name!r}, only {list(columns)}")
+            remedy = ": name the one that numbers the rounds, --round or round_column="
+            raise InvalidTableError(
+                f"there is no column {name!r}, only {list(columns)}"
+                f"{remedy if name == round_column else ''}"
+            )
     paid, *others = [
         name for name in (world.mean_column, world.reward_column) if name in columns
     ] or [""]
