@@ -13,6 +13,7 @@ from halfseen import checks
 from halfseen.errors import InvalidTableError
 from halfseen.factors.model import Factors
 from halfseen.factors.table import fit_table, posteriors
+from halfseen.latent.plausible import limits_of, plausible
 from halfseen.lazy import from_extra
 from halfseen.linear.covariance import check_dense, corrected_covariance
 from halfseen.linear.eigen import top_eigenpairs
@@ -65,7 +66,8 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
     A row is x = μ + Wz + ε with z standard normal and a noise variance for each feature, fitted by
     maximum likelihood to the seen entries. Units and offsets do not matter. A missing entry is
     imputed by its expectation given the seen entries of its row; seen entries do not change. A
-    feature that was never seen is imputed as 0.
+    feature that was never seen is imputed as 0. Values more than 20 interquartile ranges from the
+    quartiles, such as the code -999, do not enter the fit.
 
     Parameters
     ----------
@@ -142,7 +144,8 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         self.n_samples_seen_ += len(table)
         is_due = afresh or (rank is None and self.n_samples_seen_ >= _RANK_GROWTH * self._n_ranked)
         known: Factors | None = None if afresh else self._model
-        model = _rotated(fit_table(rows, rank, known, is_due=is_due))
+        usual = plausible(rows, limits_of(rows))
+        model = _rotated(fit_table(usual, rank, known, is_due=is_due))
         self._model: Factors = model
         if is_due:
             self._n_ranked = self.n_samples_seen_
@@ -157,7 +160,7 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         self.noise_variance_ = model.noise * model.scale**2
         self.explained_variance_ratio_ = strengths / max(total, 1e-300)
         # As in a regression on n_j rows: the fit makes the noise too small, and has errors itself.
-        counts, n_fitted = (rows == rows).sum(axis=0), model.rank + 1
+        counts, n_fitted = (usual == usual).sum(axis=0), model.rank + 1
         self._fresh_noise = (counts + n_fitted) / np.maximum(counts - n_fitted, 1)
         self._is_known = counts > 1
         return self

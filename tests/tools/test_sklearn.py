@@ -154,6 +154,18 @@ def test_one_entry_that_the_others_contradict_does_not_spoil_its_row():
         assert moved < 3.0 * imputer.predict_std(row)[0, 1]
 
 
+def test_a_code_for_missing_does_not_enter_the_fit():
+    random = np.random.default_rng(4)
+    full = 5.0 + random.normal(size=(400, 3)) @ random.normal(size=(3, 10))
+    table = np.where(random.random(full.shape) < 0.3, np.nan, full)
+    coded = np.where(random.random(full.shape) < 0.01, -999.0, table)
+    imputer = LatentImputer().fit(coded)
+    assert imputer.n_components_ == 3
+    assert np.abs(imputer.transform(table) - full).mean() < 0.1
+    seen = coded == coded
+    assert (imputer.transform(coded)[seen] == coded[seen]).all()
+
+
 def test_what_was_never_seen_is_filled_with_0_and_an_infinite_deviation():
     _, _, table = low_rank(50, 3, 1)
     table = np.column_stack([table, np.full(50, np.nan), np.where(table[:, 0] > 0, 7.0, np.nan)])
