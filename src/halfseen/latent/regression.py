@@ -84,18 +84,9 @@ class Statistics(NamedTuple):
         """
         rows = np.column_stack([phi, means - shift])
         root = np.sqrt(counts)[:, None] * rows
-        (n_rows, k), n_columns = c.shape, rows.shape[1]
-        different, starts = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
-        if k:
-            order = np.argsort(keys, kind="stable")
-            different, starts = np.unique(keys[order], return_index=True)
-            c, rows, counts = c[order], rows[order], counts[order]
-        sums = np.empty((len(different), k, k + n_columns))
-        ends = [*starts[1:].tolist(), n_rows]
-        for place, (start, end) in enumerate(zip(starts.tolist(), ends, strict=False)):
-            some = slice(start, end)
-            weighted = (counts[some, None] * c[some]).T
-            sums[place, :, :k], sums[place, :, k:] = weighted @ c[some], weighted @ rows[some]
+        different, sums = np.empty(0, dtype=np.uint64), np.empty((0, 0, rows.shape[1]))
+        if c.shape[1]:
+            different, sums = sums_by_item(keys, counts[:, None] * c, np.column_stack([c, rows]))
         n_rewards = float(counts.sum())
         found = cls(root.T @ root, different, sums, shift, n_rewards, pure_error_squares)
         return found._with_most_played()
@@ -199,6 +190,17 @@ class Statistics(NamedTuple):
         played = np.argsort(-self.item_products[:, 0, 0], kind="stable")
         kept = np.sort(played[:most])
         return self._replace(keys=self.keys[kept], item_products=self.item_products[kept])
+
+
+def sums_by_item(keys: Keys, c: FloatArray, rows: FloatArray) -> tuple[Keys, FloatArray]:
+    """Return the different keys, ascending, and Σcx' over the rows x of each item."""
+    order = np.argsort(keys, kind="stable")
+    different, starts = np.unique(keys[order], return_index=True)
+    c, rows, ends = c[order].T, rows[order], [*starts[1:].tolist(), len(keys)]
+    sums = np.empty((len(different), len(c), rows.shape[1]))
+    for place, (start, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
+        sums[place] = c[:, start:end] @ rows[start:end]
+    return different, sums
 
 
 class Posterior:

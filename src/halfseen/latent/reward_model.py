@@ -28,7 +28,7 @@ from halfseen.latent.features import Features, column_indices
 from halfseen.latent.groups import CENTRES, ITEM, group_of
 from halfseen.latent.history import Observations
 from halfseen.latent.items import ItemPosterior, Items
-from halfseen.latent.regression import Posterior, Statistics
+from halfseen.latent.regression import Posterior, Statistics, sums_by_item
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import FloatArray, Slate
@@ -220,21 +220,21 @@ class RewardModel(NamedTuple):
         return np.asarray(rows.rewards - self.centre - self.scales.noise_scale * estimates)
 
     def information(self, rows: Observations, columns: FloatArray) -> FloatArray:
-        """Return Z'K⁻¹Z for columns Z (n, k), where σ²K is the covariance of the rewards of rows.
+        """Return Z'K⁻¹Z for columns Z (n, k), where σ²K is the covariance of all rewards.
 
-        With E_i = Σcz' over the rewards of item i, it is Z'Z − Σ_i E_i'A_i⁻¹E_i − (Z'φ̃)V⁻¹(Z'φ̃)'.
+        Z is 0 for rewards that are not in `rows`. With E_i = Σcz' over the rewards of item i, it is
+        Z'Z − Σ_i E_i'A_i⁻¹E_i − (Z'φ̃)V⁻¹(Z'φ̃)', and Z'φ̃ = Z'φ − Σ_i E_i'A_i⁻¹B_i.
         """
         phi, c = self.features.design(rows.arms, rows.contexts)
-        keys = self.keys(rows.arms, rows.items)
-        # Statistics are of (φ, r): here the columns of Z.
-        statistics = Statistics.of(columns[:, :-1], c, keys, rows.counts, columns[:, -1], shift=0.0)
-        products = statistics.products
+        weighted = rows.counts[:, None] * columns
+        products, cross = columns.T @ weighted, weighted.T @ phi
         if self.features.n_item_columns:
-            phi, _, _ = self.items.conditioned(keys, c, phi)
-            sums = statistics.item_products[:, :, c.shape[1] :]
-            covariances = self.items.of_each(statistics.keys).covariance
-            products = products - (sums.transpose(0, 2, 1) @ covariances @ sums).sum(axis=0)
-        white = self.ridge.whitened((rows.counts[:, None] * columns).T @ phi)
+            keys, sums = sums_by_item(self.keys(rows.arms, rows.items), c, weighted)
+            items = self.items.of_each(keys)
+            slopes = (items.covariance @ sums).reshape(-1, columns.shape[1])
+            products -= sums.reshape(slopes.shape).T @ slopes
+            cross -= slopes.T @ items.sums[:, :, :-1].reshape(len(slopes), -1)
+        white = self.ridge.whitened(cross)
         return np.asarray(products - white @ white.T)
 
     def updated(
