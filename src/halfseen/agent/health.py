@@ -65,7 +65,8 @@ def _sum(one: FloatArray, other: FloatArray) -> FloatArray:
 def _window(sums: Sequence[FloatArray], n_events: int) -> Window:
     if not all(map(len, sums)):
         raise ArchiveError("the sums of a window must begin with a count")
-    return Window(tuple(sums), n_events)  # type: ignore[arg-type]
+    before, block, since = sums
+    return Window((before, block, since), n_events)
 
 
 WINDOW = Value(
