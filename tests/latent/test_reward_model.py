@@ -102,8 +102,8 @@ def scores(model, rows, *widths):
 
 def covariance(model, left, right):
     """That of the rewards of arms, in units of the noise, without the intercept."""
-    points, parts = model.features.design(left.arms, left.contexts)
-    others, theirs = model.features.design(right.arms, right.contexts)
+    points, parts = model.design(left.arms, left.contexts)
+    others, theirs = model.design(right.arms, right.contexts)
     return points[:, 1:] @ others[:, 1:].T + (parts @ theirs.T) * (left.keys[:, None] == right.keys)
 
 
@@ -160,8 +160,7 @@ def test_the_evidence_is_the_density_of_the_dense_gaussian(kind, n, intercept):
     for _ in range(3):
         logs = dict(zip(evidence.blocks, random.normal(size=len(evidence.blocks)), strict=True))
         scales = Scales(logs, 1.0)
-        scaled = features.selected(scales, list(features.columns), list(features.item_columns))
-        model = RewardModel(scaled, scales, 0.0, None, None)
+        model = RewardModel.of(features, scales, 0.0, None, None)
         v = covariance(model, rows, rows) + np.eye(n)
         inverse, ones = np.linalg.inv(v), np.ones(n)
         targets = rows.rewards - intercept * rows.rewards.mean()
@@ -189,8 +188,7 @@ def test_the_effective_number_of_coefficients_is_the_trace_of_the_dense_smoother
     rows = world(60, kind=kind)
     features = features_of(rows)
     scales = evidence_of(rows, features).maximise({})
-    everything = features.selected(scales, list(features.columns), list(features.item_columns))
-    k = covariance(RewardModel(everything, scales, 0.0, None, None), rows, rows)
+    k = covariance(RewardModel.of(features, scales, 0.0, None, None), rows, rows)
     inverse = np.linalg.inv(k + np.eye(60) + INTERCEPT**2)
     assert scales.n_effective == pytest.approx(np.trace(k @ inverse), rel=1e-6)
 
@@ -365,10 +363,11 @@ def test_features_by_hand():
     arm = RowFeatures(HalfSeenRows(table).empty_model(), np.array([1.0, 2 / 3]), ["filled", "mask"])
     context = RowModel.unknown(0).features([], {})
     scales = Scales({"filled": 0.0, "mask": math.log(2)}, 1.0)
-    features = Features(arm, context, ["filled", "mask"], scales=scales)
+    features = Features(arm, context, ["filled", "mask"])
+    model = RewardModel.of(features, scales, 0.0, None, None)
     deviation = math.sqrt(2 / 3)
     np.testing.assert_allclose(
-        features.design(table, np.empty((1, 0)))[0],
+        model.design(table, np.empty((1, 0)))[0],
         [
             [INTERCEPT, -1 / deviation / math.sqrt(2), -1 / math.sqrt(2), 0, math.sqrt(2)],
             [INTERCEPT, 1 / deviation / math.sqrt(2), 1 / math.sqrt(2), 0, math.sqrt(2)],

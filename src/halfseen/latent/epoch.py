@@ -67,7 +67,7 @@ class Epoch(NamedTuple):
     arms, context : RowModel
         Without a context, of rows with 0 features.
     features : Features
-        All groups that may enter the reward model, not scaled.
+        All groups that may enter the reward model.
     reward_model : RewardModel or None
         None while all rewards are equal.
     width_model : RewardModel or None

@@ -93,10 +93,12 @@ class Scales(NamedTuple):
         """Return log τ of a block; a category that came later has that of the other columns."""
         return self.logs[block] if block in self.logs else self.logs[group_of(block)]
 
-    def write(self, blocks: Blocks, taus: FloatArray) -> None:
-        """Write τ of each column."""
+    def taus(self, blocks: Blocks, n_columns: int) -> FloatArray:
+        """Return τ of each column, shape (n_columns,); of one that is in no block `INTERCEPT`."""
+        taus = np.full(n_columns, INTERCEPT)
         for block, columns in blocks.items():
             taus[columns] = math.exp(self.log_of(block))
+        return taus
 
 
 class Density(NamedTuple):

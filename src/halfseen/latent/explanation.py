@@ -15,7 +15,7 @@ import numpy as np
 
 from halfseen.factors.table import moved_by_seeing as entries_moved
 from halfseen.factors.table import moves_by_seeing
-from halfseen.latent.features import Features, RowFeatures
+from halfseen.latent.features import RowFeatures
 from halfseen.latent.groups import CROSSED, FILLED, LATENT, MASK
 from halfseen.latent.reward_model import RewardModel
 from halfseen.values import BoolArray, FloatArray, Slate
@@ -30,9 +30,9 @@ def reasons(
     widths: FloatArray,
 ) -> Reasons:
     """Return the parts of the scores of arms, with their context (1, context_dim)."""
-    sigma, theta, features = model.scales.noise_scale, model.ridge.estimate, model.features
-    arm, table, own = features.arm, slate._table, _arm_theta(features, theta)
-    intercept = model.shift + sigma * float(theta[0] * features.taus[0])
+    sigma, theta, features = model.scales.noise_scale, model.theta, model.features
+    arm, table, own = features.arm, slate._table, _arm_theta(model)
+    intercept = model.shift + sigma * float(theta[0])
     by_value = sigma * _weights(arm, own) * _deviations(arm, table)
     by_hole = sigma * _by_mask(arm, table, own)
     context, crossed = _context_reasons(model, slate, contexts)
@@ -102,16 +102,16 @@ def _by_mask(rows: RowFeatures, table: FloatArray, theta: FloatArray) -> FloatAr
     return added
 
 
-def _arm_theta(features: Features, theta: FloatArray) -> FloatArray:
+def _arm_theta(model: RewardModel) -> FloatArray:
     """Return the coefficients of the arm's columns, without those of products, (n_columns,)."""
-    own: FloatArray = (features.taus * theta)[1 : 1 + features.arm.n_columns]
-    return own
+    return model.theta[1 : 1 + model.features.arm.n_columns]
 
 
-def _crossed_theta(features: Features, theta: FloatArray) -> FloatArray:
+def _crossed_theta(model: RewardModel) -> FloatArray:
     """Return the coefficients of products, one row for each column of the arm."""
+    features = model.features
     columns = features.columns.get(CROSSED, slice(0, 0))
-    weights = (features.taus * theta)[columns] / features.crossed_norm
+    weights = model.theta[columns] / features.crossed_norm
     return weights.reshape(len(features.left), len(features.right))
 
 
@@ -120,16 +120,14 @@ def _context_theta(model: RewardModel, slate: Slate) -> tuple[FloatArray, FloatA
 
     Shapes (n_columns,) and (n_arms, n_columns).
     """
-    features, theta, table = model.features, model.ridge.estimate, slate._table
-    own = model.items.coefficients(model.keys(table, slate._items), theta)
+    features, table = model.features, slate._table
+    own = model.items.coefficients(model.keys(table, slate._items), model.ridge.estimate)
     shared = np.zeros(features.context.n_columns)
     each = np.zeros((len(table), features.context.n_columns))
     first = 1 + features.arm.n_columns
-    shared[features.shared] = (features.taus * theta)[first : first + len(features.shared)]
-    each[:, features.by_item] = (features.item_taus * own)[:, 1:]
-    each[:, features.right] += features.arm.design(table)[:, features.left] @ _crossed_theta(
-        features, theta
-    )
+    shared[features.shared] = model.theta[first : first + len(features.shared)]
+    each[:, features.by_item] = (model.item_taus * own)[:, 1:]
+    each[:, features.right] += features.arm.design(table)[:, features.left] @ _crossed_theta(model)
     return shared, each
 
 
@@ -157,10 +155,10 @@ def moved_by_seeing(
 
     Mask features are unchanged: choosing to measure an entry carries no information.
     """
-    features, theta, table = model.features, model.ridge.estimate, slate._table
-    own, arm = _arm_theta(features, theta), features.arm
+    features, table = model.features, slate._table
+    own, arm = _arm_theta(model), features.arm
     context = features.context.design(contexts)[0, features.right]
-    own[features.left] += _crossed_theta(features, theta) @ context
+    own[features.left] += _crossed_theta(model) @ context
     varies = arm.model.scale > 0.0
     known = _known(groups, arm.model.dim)
     loadings, noise, weights = arm.model.loadings * varies, arm.model.noise, _weights(arm, own)
@@ -180,7 +178,7 @@ def _unexplained_share(model: RewardModel, slate: Slate, contexts: FloatArray) -
     """
     if not model.features.n_item_columns:
         return np.ones(slate.n_arms)
-    _, c = model.features.design(slate._table, contexts)
+    _, c = model.design(slate._table, contexts)
     covariances = model.items.of_each(model.keys(slate._table, slate._items)).covariance
     gain = (covariances[:, 0] * c).sum(axis=1)
     return np.asarray(np.clip(gain / c[:, 0], 0.0, 1.0))

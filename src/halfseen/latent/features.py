@@ -11,7 +11,7 @@ the context, and the products of some columns of both sides. c has columns of th
 coefficients differ by item. Without a context its side has no columns.
 
 Columns that share a prior scale τ are a block: a group, or the levels of one category among filled
-columns. Once the scales are known, every column is multiplied by its τ.
+columns. The reward model multiplies every column by its τ.
 """
 
 import math
@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.factors.model import Factors
-from halfseen.latent.evidence import INTERCEPT, Scales
 from halfseen.latent.groups import (
     BY_ITEM,
     CONTEXT_GROUPS,
@@ -175,8 +174,6 @@ class Features:
         Of c: `ITEM` and those of `BY_ITEM`; empty if items have no effects.
     crossing : Crossing
         What is multiplied.
-    scales : Scales, optional
-        By default all are 1, also that of the intercept, which is `INTERCEPT` otherwise.
     intercept : bool
         Without one, the first feature is 0.
 
@@ -187,8 +184,6 @@ class Features:
     blocks, item_blocks : dict
         For each block the indices of its columns: of φ, and of c.
     n_features, n_item_columns : int
-    taus, item_taus : ndarray, shapes (n_features,) and (n_item_columns,)
-        τ of each column.
     left, right : ndarray of int
         Columns of the arm, and of the context, that are multiplied.
     crossed_norm : float
@@ -204,7 +199,6 @@ class Features:
         groups: Sequence[str],
         item_groups: Sequence[str] = (),
         crossing: Crossing = ((), ()),
-        scales: Scales | None = None,
         *,
         intercept: bool = True,
     ) -> None:
@@ -226,14 +220,8 @@ class Features:
         own |= {BY_ITEM[plain]: size(context.columns[plain]) for plain in by_item}
         self.columns, self.item_columns = side_by_side(sizes, 1), side_by_side(own, 0)
         self.n_features, self.n_item_columns = 1 + sum(sizes.values()), sum(own.values())
-        self.taus, self.item_taus = np.ones(self.n_features), np.ones(self.n_item_columns)
         self.blocks = self._blocks(self.columns)
         self.item_blocks = self._blocks(self.item_columns)
-        if scales is not None:
-            self.taus[0] = INTERCEPT
-            scales.write(self.blocks, self.taus)
-            scales.write(self.item_blocks, self.item_taus)
-        self.taus[0] *= intercept
 
     def _blocks(self, columns: Mapping[str, slice]) -> dict[str, NDArray[np.int64]]:
         """Return the indices of the columns of each block."""
@@ -248,10 +236,8 @@ class Features:
                 found[group] = np.arange(each.start, each.stop)
         return found
 
-    def selected(
-        self, scales: Scales, groups: Sequence[str], item_groups: Sequence[str]
-    ) -> "Features":
-        """Return some groups, and the columns that products need, each multiplied by its τ."""
+    def only(self, groups: Sequence[str], item_groups: Sequence[str]) -> "Features":
+        """Return some groups, and the columns that products need."""
         crossing: Crossing = self.crossing if CROSSED in groups else ((), ())
         context_groups = {plain for plain, group in CONTEXT_GROUPS.items() if group in groups}
         context_groups |= {plain for plain, group in BY_ITEM.items() if group in item_groups}
@@ -261,7 +247,6 @@ class Features:
             groups,
             item_groups,
             crossing,
-            scales,
             intercept=self.intercept,
         )
 
@@ -271,7 +256,7 @@ class Features:
         `contexts` has shape (n, context_dim), or (1, context_dim) if all arms share it.
         """
         phi, c = (np.empty((len(table), n)) for n in (self.n_features, self.n_item_columns))
-        phi[:, 0] = c[:, :1] = 1.0
+        phi[:, 0], c[:, :1] = self.intercept, 1.0
         self.arm.write(table, phi, 1)
         if self.context.n_columns:
             context = self.context.design(contexts)
@@ -283,8 +268,6 @@ class Features:
                 products = left[:, :, None] * right[:, None, :]
                 phi[:, crossed:] = products.reshape(len(phi), -1)
             c[:, 1:] = context[:, self.by_item]
-        phi *= self.taus
-        c *= self.item_taus
         return phi, c
 
 
@@ -296,7 +279,7 @@ def joint_features(
     n_items: int,
     intercept: bool = True,
 ) -> Features:
-    """Return all groups that may enter the reward model, without scales."""
+    """Return all groups that may enter the reward model."""
     groups = [*arm.columns, *(CONTEXT_GROUPS[group] for group in context.columns)]
     if all(crossing):
         groups.append(CROSSED)

@@ -65,7 +65,9 @@ class RewardModel(NamedTuple):
     Attributes
     ----------
     features : Features
-        Without negligible groups, and scaled.
+        Without negligible groups.
+    taus, item_taus : ndarray, shapes (n_features,) and (n_item_columns,)
+        τ of each column of φ, and of c.
     scales : Scales
     centre : float
         Mean of the rewards, without their level.
@@ -78,6 +80,8 @@ class RewardModel(NamedTuple):
     """
 
     features: Features
+    taus: FloatArray
+    item_taus: FloatArray
     scales: Scales
     centre: float
     ridge: Ridge
@@ -85,14 +89,32 @@ class RewardModel(NamedTuple):
     drift: Drift = FIXED
 
     @property
+    def theta(self) -> FloatArray:
+        """E[θ]/σ, the coefficients of φ, shape (n_features,)."""
+        return self.taus * self.ridge.estimate
+
+    @property
     def shift(self) -> float:
         """r̄, which is subtracted from rewards: the centre and the level now."""
         return self.centre + self.drift.level
 
     @classmethod
+    def of(
+        cls,
+        features: Features,
+        scales: Scales,
+        centre: float,
+        ridge: Ridge,
+        items: Items,
+        drift: Drift = FIXED,
+    ) -> "RewardModel":
+        """Return the model of features and their scales."""
+        return cls(features, *_taus(features, scales), scales, centre, ridge, items, drift)
+
+    @classmethod
     def fitted(
         cls,
-        unscaled: Features,
+        features: Features,
         rows: Observations,
         pure_error: float = 0.0,
         summary: Statistics | None = None,
@@ -103,8 +125,8 @@ class RewardModel(NamedTuple):
 
         Parameters
         ----------
-        unscaled : Features
-            Without scales.
+        features : Features
+            All groups that may matter.
         rows : Observations
             Different arms.
         pure_error : float
@@ -116,10 +138,10 @@ class RewardModel(NamedTuple):
         drift : Drift
             Of the level of rewards, which was subtracted from those in `rows`.
         """
-        centre = _mean(rows, summary) if unscaled.intercept else 0.0
-        phi, c = unscaled.design(rows.arms, rows.contexts)
+        centre = _mean(rows, summary) if features.intercept else 0.0
+        phi, c = features.design(rows.arms, rows.contexts)
         statistics = rows.statistics(phi, c, shift=centre, pure_error=pure_error)
-        reduced, blocks = statistics, unscaled.blocks
+        reduced, blocks = statistics, features.blocks
         if summary is not None:
             reduced = statistics = statistics.plus(summary)
         elif any(len(each) > len(phi) for each in blocks.values()):
@@ -129,20 +151,34 @@ class RewardModel(NamedTuple):
         evidence = Evidence(
             reduced.in_unit(unit),
             blocks,
-            unscaled.item_blocks,
+            features.item_blocks,
             CENTRES,
-            intercept=unscaled.intercept,
+            intercept=features.intercept,
         )
         scales = evidence.maximise(last or {})
         scales = scales._replace(noise_scale=unit * scales.noise_scale)
-        features = _with_scales(unscaled, scales)
-        ridge, items = _regression(statistics.in_unit(scales.noise_scale), unscaled, features)
-        return cls(features, scales, centre, ridge, items, drift)
+        kept = _not_negligible(features, scales)
+        some = statistics.in_unit(scales.noise_scale).select(
+            np.append(0, column_indices(features.columns, kept.columns)),
+            column_indices(features.item_columns, kept.item_columns),
+        )
+        posterior = Posterior(some, *_taus(kept, scales))
+        ridge, root = Ridge(kept.n_features, ridge=1.0), np.ascontiguousarray(posterior.root.T)
+        ridge.set_root(root, posterior.white, posterior.log_det_v, int(some.n_rewards))
+        stacked = ItemPosterior(posterior.item_covariances, posterior.item_sums)
+        return cls.of(kept, scales, centre, ridge, Items.of(some.keys, stacked), drift)
+
+    def design(self, table: FloatArray, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return τφ and τc of arms, with contexts (n or 1, context_dim)."""
+        phi, c = self.features.design(table, contexts)
+        phi *= self.taus
+        c *= self.item_taus
+        return phi, c
 
     def candidates(self, slate: Slate, contexts: FloatArray) -> Candidates:
         """Return the arms of a slate, with their context (1, context_dim)."""
         table = slate._table
-        phi, c = self.features.design(table, contexts)
+        phi, c = self.design(table, contexts)
         if not self.features.n_item_columns:
             return Candidates(phi)  # φ̃ = φ
         keys = self.keys(table, slate._items)
@@ -211,7 +247,7 @@ class RewardModel(NamedTuple):
 
     def residuals(self, rows: Observations) -> FloatArray:
         """Return rewards minus estimates, shape (n,)."""
-        phi, c = self.features.design(rows.arms, rows.contexts)
+        phi, c = self.design(rows.arms, rows.contexts)
         theta = self.ridge.estimate
         estimates = phi @ theta
         if self.features.n_item_columns:
@@ -225,7 +261,7 @@ class RewardModel(NamedTuple):
         Z is 0 for rewards that are not in `rows`. With E_i = Σcz' over the rewards of item i, it is
         Z'Z − Σ_i E_i'A_i⁻¹E_i − (Z'φ̃)V⁻¹(Z'φ̃)', and Z'φ̃ = Z'φ − Σ_i E_i'A_i⁻¹B_i.
         """
-        phi, c = self.features.design(rows.arms, rows.contexts)
+        phi, c = self.design(rows.arms, rows.contexts)
         weighted = rows.counts[:, None] * columns
         products, cross = columns.T @ weighted, weighted.T @ phi
         if self.features.n_item_columns:
@@ -259,7 +295,7 @@ class RewardModel(NamedTuple):
             Item id.
         """
         sigma, ridge, items = self.scales.noise_scale, self.ridge.fork(), self.items.fork()
-        (phi,), (c,) = self.features.design(arm[None], context[None])
+        (phi,), (c,) = self.design(arm[None], context[None])
         target = (reward - self.shift) / sigma
         target = min(max(target, -_LARGEST_TARGET), _LARGEST_TARGET)
         if self.features.n_item_columns:
@@ -281,36 +317,22 @@ def _mean(rows: Observations, summary: Statistics | None) -> float:
     return total / n
 
 
-def _regression(
-    statistics: Statistics, unscaled: Features, features: Features
-) -> tuple[Ridge, Items]:
-    """Return the posteriors of θ̄ and δ̄ for some of the groups, which have scales.
-
-    The rewards in `statistics` are in units of the noise.
-    """
-    some = statistics.select(
-        np.append(0, column_indices(unscaled.columns, features.columns)),
-        column_indices(unscaled.item_columns, features.item_columns),
-    )
-    posterior = Posterior(some, features.taus, features.item_taus)
-    ridge = Ridge(features.n_features, ridge=1.0)
-    root = np.ascontiguousarray(posterior.root.T)
-    ridge.set_root(root, posterior.white, posterior.log_det_v, int(some.n_rewards))
-    return ridge, Items.of(
-        some.keys, ItemPosterior(posterior.item_covariances, posterior.item_sums)
-    )
+def _taus(features: Features, scales: Scales) -> tuple[FloatArray, FloatArray]:
+    """Return τ of each column of φ, and of c."""
+    taus = scales.taus(features.blocks, features.n_features)
+    return taus, scales.taus(features.item_blocks, features.n_item_columns)
 
 
-def _with_scales(unscaled: Features, scales: Scales) -> Features:
-    """Return the groups that move rewards, with their scales; at least one if there is any."""
+def _not_negligible(features: Features, scales: Scales) -> Features:
+    """Return the groups that move rewards; at least one if there is any."""
     logs: dict[str, float] = {}
-    for block in (*unscaled.blocks, *unscaled.item_blocks):
+    for block in (*features.blocks, *features.item_blocks):
         group = group_of(block)
         logs[group] = max(logs.get(group, LOWEST), scales.log_of(block))
-    groups = [group for group in unscaled.columns if logs[group] > NEGLIGIBLE]
-    if unscaled.columns and not groups:
-        groups = [max(unscaled.columns, key=logs.__getitem__)]
+    groups = [group for group in features.columns if logs[group] > NEGLIGIBLE]
+    if features.columns and not groups:
+        groups = [max(features.columns, key=logs.__getitem__)]
     by_item = [
-        group for group in unscaled.item_columns if group == ITEM or logs[group] > NEGLIGIBLE
+        group for group in features.item_columns if group == ITEM or logs[group] > NEGLIGIBLE
     ]
-    return unscaled.selected(scales, groups, by_item)
+    return features.only(groups, by_item)

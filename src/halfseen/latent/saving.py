@@ -99,11 +99,11 @@ class RewardModelField(NamedTuple):
 
     Attributes
     ----------
-    unscaled : Features
-        Without scales.
+    features : Features
+        All groups that may matter.
     """
 
-    unscaled: Features
+    features: Features
 
     def dump(self, value: RewardModel) -> dict[str, Any]:
         """Return scales, posteriors and the level."""
@@ -121,7 +121,7 @@ class RewardModelField(NamedTuple):
 
     def load(self, name: str, plain: Any, sizes: state.Sizes) -> RewardModel:
         """Return the model after checking its parts."""
-        known = [*self.unscaled.columns, *self.unscaled.item_columns]
+        known = [*self.features.columns, *self.features.item_columns]
         logs = {
             str(group): checks.real("logs", log, LOWEST, HIGHEST)
             for group, log in plain["logs"].items()
@@ -129,14 +129,14 @@ class RewardModelField(NamedTuple):
         noise = checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True)
         scales = Scales(logs, noise, checks.real("n_effective", plain["n_effective"], -_ROUNDING))
         groups = [checked_groups(plain[name], tuple(known)) for name in ("groups", "item_groups")]
-        features = self.unscaled.selected(scales, *groups)
+        features = self.features.only(*groups)
         ridge = Ridge(features.n_features, ridge=1.0)
         state.restore(ridge, plain["ridge"])
         sizes = state.Sizes(n_columns=features.n_item_columns, n_sums=features.n_features + 1)
         items = ItemsField().load("items", plain["items"], sizes)
         centre = checks.real("centre", plain["centre"], -LARGEST, LARGEST)
         drift = DRIFT.load("drift", plain["drift"], sizes)
-        return RewardModel(features, scales, centre, ridge, items, drift)
+        return RewardModel.of(features, scales, centre, ridge, items, drift)
 
 
 def checked_groups(given: Any, known: tuple[str, ...]) -> list[str]:
