@@ -52,6 +52,8 @@ class Problem:
         Rounds after which a reward comes; rounds at whose end all their rewards come.
     noise : float
         Deviation of the noise of rewards.
+    n_rows : int, optional
+        Only so many rows of the table, which come again sooner.
     """
 
     table: str
@@ -64,6 +66,7 @@ class Problem:
     delay: int = 0
     day: int = 1
     noise: float = 0.0
+    n_rows: int | None = None
 
 
 _DRAWN: dict[str, Any] = {"table": "skillcraft1", "rows": "drawn", "n_arms": 10, "horizon": 600}
@@ -107,6 +110,9 @@ PROBLEMS: dict[str, Problem] = {
         f"context, {change}": Problem(**_CONTEXT, columns=change)
         for change in ("1e6", "-999", "useless numbers", "useless categories")
     },
+    "context, 60 rows": Problem(**_CONTEXT, n_rows=60),
+    "context, 60 rows, noisy": Problem(**_CONTEXT, n_rows=60, noise=0.5),
+    "context digits, 100 rows": Problem("digits", "contexts", horizon=900, n_rows=100),
     "context, wide": Problem(**_CONTEXT, columns="wide"),
     "context satimage, seasons": Problem(
         "satimage", "contexts", horizon=700, observe_prob=0.4, level="seasons"
@@ -187,7 +193,7 @@ def rounds(problem: Problem, seed: int) -> Iterator[tuple[Slate, np.ndarray]]:
     values, origins = CHANGES[problem.columns]((table.values, table.origins), random)
     shown = random.random((len(values), int(origins[-1]) + 1)) < problem.observe_prob
     values = np.where(shown[:, origins], values, np.nan)
-    order, n = random.permutation(len(values)), problem.n_arms
+    order, n = random.permutation(len(values))[: problem.n_rows], problem.n_arms
     labels = np.eye(int(table.labels.max()) + 1)
     for round in range(problem.horizon):
         if problem.rows == "contexts":

@@ -198,3 +198,15 @@ def test_little_memory_does_not_keep_a_policy_from_being_loaded(tmp_path):
         other = load(tmp_path / "policy")
         ours, theirs = (each.score(arms, context=context, items=items) for each in (policy, other))
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_widths_are_half_as_large_where_the_context_decides_which_item_is_best():
+    nothing, items, widths = np.full((N_ITEMS, 1), np.nan), np.arange(N_ITEMS), []
+    for matters in (True, False):
+        policy = LatentUcb()
+        for context, by_context, noise in disjoint(150):
+            decision = policy.choose(nothing, context=context, items=items)
+            means = by_context if matters else items
+            policy.learn(decision, means[decision.arm] + noise)
+        widths.append(policy._width_factors(Slate(nothing, context=context, items=items))[0])
+    assert widths[0] / widths[1] == pytest.approx(0.5, abs=0.05)

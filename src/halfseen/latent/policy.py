@@ -5,8 +5,11 @@ In each round the arm with the largest score is chosen,
     score = estimate + √((α·deviation of φ̃'θ)² + (α_item·deviation of c'δ_i)²),
 
 with α_item = .375·`width_scale`·κ·ν·√(2 log t) and α = max(κ·`width_scale`, α_item), where ν is the
-share of all items that the round offers, and κ = (1 + ρ)/2 for the share ρ of arms that had been
-offered before. In rounds 2, 3, 4, 5, 7, 9, … both models are fitted anew (`epoch`).
+share of all items that the round offers. κ = (1 + ρη)/2 is less if less of what is learned about an
+arm will be useful again: ρ is the share of arms that had been offered before, and η the share of
+differences between arms that does not depend on contexts.
+
+In rounds 2, 3, 4, 5, 7, 9, … both models are fitted anew (`epoch`).
 """
 
 import math
@@ -304,12 +307,14 @@ class LatentUcb(Policy):
 
         To know an arm better pays off the more often it comes back. If all arms come in every
         round, multiples grow like √(2 log t), as in UCB: a constant one may stay with the wrong
-        arm. With arms that never return, the multiple is halved: an error about one arm is not
-        repeated.
+        arm. With arms that never return, or whose differences depend on contexts alone, the
+        multiple is halved: an error about one arm is not repeated.
         """
-        assert self._epoch is not None
-        arms = self._epoch.arms
-        kappa = 0.5 * (1.0 + arms.recurrence)
+        epoch, model = self._epoch, self._model
+        assert epoch is not None
+        assert model is not None
+        arms = epoch.arms
+        kappa = 0.5 * (1.0 + arms.recurrence * model.constant_share)
         offered_share = min(1.0, slate.n_arms / arms.n_items) if arms.n_items else 0.0
         often = offered_share * math.sqrt(2.0 * math.log(self._round + 1.0))
         item_alpha = self._item_share * self.width_scale * kappa * often

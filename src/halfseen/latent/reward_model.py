@@ -24,8 +24,8 @@ from halfseen.latent.evidence import (
     Scales,
     reduced_design,
 )
-from halfseen.latent.features import Features, column_indices
-from halfseen.latent.groups import CENTRES, ITEM, group_of
+from halfseen.latent.features import Features, column_indices, size
+from halfseen.latent.groups import BY_ITEM, CENTRES, CROSSED, ITEM, ROW_GROUPS, group_of
 from halfseen.latent.history import Observations
 from halfseen.latent.items import ItemPosterior, Items
 from halfseen.latent.regression import Posterior, Statistics, sums_by_item
@@ -68,6 +68,8 @@ class RewardModel(NamedTuple):
         Without negligible groups.
     taus, item_taus : ndarray, shapes (n_features,) and (n_item_columns,)
         τ of each column of φ, and of c.
+    constant_share : float
+        η, the share of the variance of differences between arms that contexts do not change.
     scales : Scales
     centre : float
         Mean of the rewards, without their level.
@@ -82,6 +84,7 @@ class RewardModel(NamedTuple):
     features: Features
     taus: FloatArray
     item_taus: FloatArray
+    constant_share: float
     scales: Scales
     centre: float
     ridge: Ridge
@@ -109,7 +112,9 @@ class RewardModel(NamedTuple):
         drift: Drift = FIXED,
     ) -> "RewardModel":
         """Return the model of features and their scales."""
-        return cls(features, *_taus(features, scales), scales, centre, ridge, items, drift)
+        taus, item_taus = _taus(features, scales)
+        share = _constant_share(features, taus, item_taus)
+        return cls(features, taus, item_taus, share, scales, centre, ridge, items, drift)
 
     @classmethod
     def fitted(
@@ -321,6 +326,19 @@ def _taus(features: Features, scales: Scales) -> tuple[FloatArray, FloatArray]:
     """Return τ of each column of φ, and of c."""
     taus = scales.taus(features.blocks, features.n_features)
     return taus, scales.taus(features.item_blocks, features.n_item_columns)
+
+
+def _constant_share(features: Features, taus: FloatArray, item_taus: FloatArray) -> float:
+    """Return η: columns of a group, together about of norm 1, move rewards by the mean of τ²."""
+    variances = {
+        group: float(np.mean(each[columns] ** 2))
+        for each, groups in ((taus, features.columns), (item_taus, features.item_columns))
+        for group, columns in groups.items()
+        if size(columns)
+    }
+    constant = sum(variances.get(group, 0.0) for group in (*ROW_GROUPS, ITEM))
+    varying = sum(variances.get(group, 0.0) for group in (CROSSED, *BY_ITEM.values()))
+    return constant / (constant + varying) if varying else 1.0
 
 
 def _not_negligible(features: Features, scales: Scales) -> Features:
