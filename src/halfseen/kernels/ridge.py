@@ -220,6 +220,20 @@ def measure(root, point, reward, points, limit, parts):
         _count(root, 2.0 * np.log(growth), 1)
 
 
+@compiled(void(in_1, out_2), **_FUSED)
+def whiten(root, points):
+    """Replace every point z by R'⁻¹z."""
+    n_points, dim = points.shape
+    for n in range(n_points):
+        row = 0
+        for i in range(dim):
+            u = points[n, i] / root[row]
+            points[n, i] = u
+            for k in range(1, dim - i):
+                points[n, i + k] -= u * root[row + k]
+            row += dim + 1 - i
+
+
 @compiled(int64(out_2, float64))
 def best(parts, radius):
     """Turn squared widths into widths and scores; return the best point, the first of ties."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.linalg.blas import dtrsm
 
 from halfseen import checks
 from halfseen.errors import ArchiveError, InvalidInputError
@@ -216,9 +215,9 @@ class Ridge:
 
     def whitened(self, points: FloatArray) -> FloatArray:
         """Return R'⁻¹z for points z (n, dim), shape (n, dim): their products are z'V⁻¹z."""
-        # Not scipy's solve_triangular: with several columns it starts threads, also for 3 × 3.
-        white: FloatArray = dtrsm(1.0, self.factor, points.T, trans_a=1)
-        return white.T
+        white = np.array(points, dtype=np.float64, order="C")
+        _kernels.whiten(self.root, white)  # LAPACK would start threads, also for 3 × 3
+        return white
 
     def _factor_and_white(self) -> tuple[FloatArray, FloatArray]:
         factor, white = np.zeros((self.dim, self.dim)), np.empty(self.dim)
