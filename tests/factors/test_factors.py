@@ -112,7 +112,7 @@ def test_a_converged_fit_has_no_better_neighbour():
     arms = HalfSeenRows(table)
     best = fitted(arms, max_steps=5000, tolerance=-1.0)
     # Then ψ_j = (s_j + 4ψ̄)/(n_j + 4) with ψ̄ = Σs_j/Σn_j, so this is ψ̄.
-    counts = arms.counts + NOISE_PRIOR
+    counts = arms.weights @ arms.seen + NOISE_PRIOR
     common = float(counts @ best.model.noise) / counts.sum()
     random, rows = np.random.default_rng(3), arms.standardised(best.model)[0]
     for _ in range(20):

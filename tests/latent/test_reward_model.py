@@ -16,7 +16,6 @@ from halfseen.latent.features import (
 )
 from halfseen.latent.groups import BY_ITEM, CENTRES, CONTEXT_GROUPS, CROSSED, ITEM
 from halfseen.latent.history import Observations
-from halfseen.latent.regression import Statistics
 from halfseen.latent.reward_model import NEGLIGIBLE, RewardModel
 from halfseen.latent.row_model import RowModel
 
@@ -146,7 +145,7 @@ def evidence_of(rows, features, *, narrow=False):
     shift = float(rows.rewards.mean()) if features.intercept else 0.0
     rewards = rows.statistics(points, parts, shift=shift)
     rewards = rewards.in_unit(math.sqrt(rewards.mean_square))
-    return Evidence(rewards, columns, features.item_blocks, CENTRES, intercept=features.intercept)
+    return Evidence(rewards, columns, features.item_blocks)
 
 
 @pytest.mark.parametrize("kind", ["fresh", "return", "features"])
@@ -249,10 +248,10 @@ def test_the_scale_of_items_is_the_posterior_mean_of_its_square(n_items):
     items = np.repeat(np.arange(n_items), 4)
     rewards = random.normal(size=n_items)[items] + 0.3 * random.normal(size=len(items))
     rewards -= rewards.mean()
+    rows = Observations(*(np.repeat(column, len(items), axis=0) for column in world(1)))
+    rows = rows._replace(items=items, rewards=rewards)
     ones = np.ones((len(items), 1))
-    keys = items.astype(np.uint64)
-    given = Statistics.of(ones, ones, keys, ones[:, 0], rewards, shift=0.0)
-    evidence = Evidence(given, {}, {ITEM: np.array([0])}, CENTRES)
+    evidence = Evidence(rows.statistics(ones, ones, shift=0.0), {}, {ITEM: np.array([0])})
     grid = np.linspace(-5.0, 7.0, 2401)
     density = np.array([evidence.at(np.array([log])).log for log in grid])
     weights = np.exp(density - density.max())

@@ -232,7 +232,6 @@ class HalfSeenRows:
             self.zero_filled,
             self.seen,
         )
-        self.counts: FloatArray = self.weights @ self.seen
         # Features that were never seen count as if they were not there.
         self.n_features = int(np.count_nonzero((table == table).any(axis=0)))
         self.n_entries = int(np.count_nonzero(self.seen))
@@ -357,8 +356,9 @@ def choose_rank(
 ) -> Fit:
     """Return the fit with the largest evidence.
 
-    The search starts from the last model, with few rows from rank 0, and goes up as long as the
-    evidence grows. If it never did, the search goes down. A fit that explains all entries ends it.
+    The search starts from the last model, with few rows from rank 0, and goes up until two larger
+    ranks have no larger evidence. If none had, it goes down. A fit that explains all entries ends
+    it.
 
     Parameters
     ----------

@@ -103,9 +103,7 @@ class Epoch(NamedTuple):
         if last is not None:
             last_arms, last_context = last.arms, last.context
         arm_model = RowModel.fitted(settings, arms, round, last_arms, settings.rank)
-        context_model = last_context
-        if n_context:
-            context_model = RowModel.fitted(settings, contexts, round, last_context)
+        context_model = RowModel.fitted(settings, contexts, round, last_context)
         features = _features(settings, arm_model, context_model)
         drift = FIXED
         if last is not None:

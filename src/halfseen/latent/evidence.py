@@ -8,8 +8,8 @@ scales, with σ at its best, is
     −½((n − 1 + n₀) log σ² + log det K),   (n − 1 + n₀)σ² = r'K⁻¹r + .05 n₀,
 
 for rewards divided by their root mean square, where n₀ = 2 + n/50 pseudo-rewards keep σ from 0;
-without an intercept n takes the place of n − 1 (with a flat prior of b, whose width does not depend
-on σ, one reward less tells about σ). Each log τ_g has a prior N(centre, 1): while
+without an intercept n takes the place of n − 1 (with a flat prior of the intercept, whose width
+does not depend on σ, one reward less tells about σ). Each log τ_g has a prior N(centre, 1): while
 rewards carry no evidence about a scale, its prior keeps it large enough to explore. The centre for
 item effects is relative to the deviation between items' means: an item that is played again and
 again shows how small the noise is, but nothing about other items.
@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen.latent.groups import ITEM, group_of
+from halfseen.latent.groups import CENTRES, ITEM, group_of
 from halfseen.latent.regression import Posterior, Statistics
 from halfseen.values import FloatArray
 
@@ -89,15 +89,11 @@ class Scales(NamedTuple):
     noise_scale: float
     n_effective: float = 0.0
 
-    def log_of(self, block: str) -> float:
-        """Return log τ of a block; a category that came later has that of the other columns."""
-        return self.logs[block] if block in self.logs else self.logs[group_of(block)]
-
     def taus(self, blocks: Blocks, n_columns: int) -> FloatArray:
         """Return τ of each column, shape (n_columns,); of one that is in no block `INTERCEPT`."""
         taus = np.full(n_columns, INTERCEPT)
         for block, columns in blocks.items():
-            taus[columns] = math.exp(self.log_of(block))
+            taus[columns] = math.exp(self.logs[block])
         return taus
 
 
@@ -133,9 +129,6 @@ class Evidence:
         Of rewards of mean square 1, that are centred if there is an intercept.
     blocks, item_blocks : mapping
         Of columns of norm about 1: of φ, and of c.
-    centres : mapping
-        Centre of the log τ of each group.
-    intercept : bool
 
     Attributes
     ----------
@@ -148,15 +141,13 @@ class Evidence:
         statistics: Statistics,
         blocks: Blocks,
         item_blocks: Blocks,
-        centres: Mapping[str, float],
-        *,
-        intercept: bool = True,
     ) -> None:
-        self._statistics, self._intercept = statistics, intercept
+        self._statistics = statistics
         self.blocks = [*blocks, *item_blocks]
-        self._centres = np.array([centres[group_of(block)] for block in self.blocks])
+        self._centres = np.array([CENTRES[group_of(block)] for block in self.blocks])
         self._n_pseudo = _PRIOR_REWARDS + _PRIOR_RATE * statistics.n_rewards
-        self._n = statistics.n_rewards - intercept + self._n_pseudo
+        has_intercept = bool(statistics.products[0, 0] > 0.0)
+        self._n = statistics.n_rewards - has_intercept + self._n_pseudo
         n_shared = len(blocks)
         self._members = np.zeros((statistics.n_features, len(self.blocks)))
         self._item_members = np.zeros((statistics.n_item_columns, len(self.blocks)))
@@ -212,7 +203,7 @@ class Evidence:
         """Return the density at some log τ."""
         by_block = np.exp(logs)
         taus, item_taus = self._members @ by_block, self._item_members @ by_block
-        taus[0] = INTERCEPT * self._intercept
+        taus[0] = INTERCEPT
         posterior = Posterior(self._statistics, taus, item_taus)
         noise_variance = float(self._noise_variance(posterior.residual))
         offsets = logs - self._centres

@@ -31,7 +31,6 @@ from halfseen.latent.groups import (
     LATENT,
     MASK,
     ROW_GROUPS,
-    block_name,
 )
 from halfseen.latent.plausible import no_limits, plausible
 from halfseen.lazy import LazyModule
@@ -230,8 +229,9 @@ class Features:
             if group in (FILLED, CONTEXT_GROUPS[FILLED], BY_ITEM[FILLED]):
                 row = self.arm if group == FILLED else self.context
                 for first_level, members in row.blocks_of_filled.items():
-                    if len(members) or len(row.blocks_of_filled) == 1:
-                        found[block_name(group, first_level)] = each.start + members
+                    if len(members):
+                        name = group if first_level is None else f"{group} {first_level}"
+                        found[name] = each.start + members
             else:
                 found[group] = np.arange(each.start, each.stop)
         return found

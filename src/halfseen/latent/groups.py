@@ -35,11 +35,6 @@ CENTRES: Mapping[str, float] = {
 """Centre of the prior of each group's log τ."""
 
 
-def block_name(group: str, first_level: int | None) -> str:
-    """Return the name of a block: "filled", or "filled 3" for the category of first level 3."""
-    return group if first_level is None else f"{group} {first_level}"
-
-
 def group_of(block: str) -> str:
-    """Return the group of a block."""
+    """Return the group of a block: "filled" for "filled 3", the category of first level 3."""
     return block.split(" ")[0]

@@ -19,7 +19,7 @@ from halfseen.factors.rows import NO_ITEM, Keys, item_keys, row_keys, widened_ro
 from halfseen.latent.drift import Path
 from halfseen.latent.features import Features
 from halfseen.latent.projection import in_new_features
-from halfseen.latent.regression import Statistics
+from halfseen.latent.regression import Statistics, sums_by_item
 from halfseen.linear.history import Reservoir
 from halfseen.state import Part
 from halfseen.values import FloatArray
@@ -150,16 +150,15 @@ class Observations(NamedTuple):
         self, phi: FloatArray, c: FloatArray, *, shift: float, pure_error: float = 0.0
     ) -> Statistics:
         """Return the statistics of the rewards, given φ and c of the rows."""
-        keys = self.keys if c.shape[1] else np.empty(0, dtype=np.uint64)
-        return Statistics.of(
-            phi,
-            c,
-            keys,
-            self.counts,
-            self.rewards,
-            shift=shift,
-            pure_error_squares=pure_error**2,
-        )
+        rows = np.column_stack([phi, self.rewards - shift])
+        root = np.sqrt(self.counts)[:, None] * rows
+        keys, sums = np.empty(0, dtype=np.uint64), np.empty((0, 0, rows.shape[1]))
+        if c.shape[1]:
+            weighted = self.counts[:, None] * c
+            keys, sums = sums_by_item(self.keys, weighted, np.column_stack([c, rows]))
+        n_rewards = float(self.counts.sum())
+        found = Statistics(root.T @ root, keys, sums, shift, n_rewards, pure_error**2)
+        return found.with_most_played()
 
     def merged(self, first_pending: float = math.inf) -> tuple["Observations", float]:
         """Return one row for equal arms, and the root of the sum of squares around their means.
@@ -294,11 +293,11 @@ class History:
         Rewards from the first pending round on are not merged: merged ones have no round, and what
         is left would not show how the level moves.
         """
-        history = self._merged(first_pending)
+        rows, pure_error = self.rows.merged(first_pending)
+        history = self._with(rows=rows, pure_error=math.hypot(pure_error, self.pure_error))
         n_extra = len(history) - most
         if n_extra <= 0:
             return history
-        rows = history.rows
         order = np.lexsort((rows.rounds, rows.counts))
         extra, kept = rows.select(order[:n_extra]), np.sort(order[n_extra:])
         mean = float(extra.counts @ extra.rewards / extra.counts.sum())
@@ -308,19 +307,15 @@ class History:
             summary = history.summary.plus(summary)
         return history._with(rows=rows.select(kept), summary=summary)
 
-    def _merged(self, first_pending: float) -> "History":
-        rows, pure_error = self.rows.merged(first_pending)
-        if len(rows.rounds) == len(self):
-            return self
-        return self._with(rows=rows, pure_error=math.hypot(pure_error, self.pure_error))
-
     def in_new_features(self, old: Features, new: Features) -> "History":
         """Return the history with its summary in the features of a new epoch."""
         if self.summary is None:
             return self
         rows = self.rows.select(slice(-_PROJECTED_ARMS, None))
         summary = in_new_features(self.summary, old, new, rows.arms, rows.contexts)
-        return self._with(summary=summary)
+        # Without a summary, nobody knows which part of the pure error belongs to the rows.
+        pure_error = 0.0 if summary is None else self.pure_error
+        return self._with(summary=summary, pure_error=pure_error)
 
     def widened(
         self,

@@ -131,7 +131,7 @@ class Items:
     def update(
         self, key: int, c: FloatArray, phi: FloatArray, target: float
     ) -> tuple[FloatArray, float]:
-        """Learn a reward; return the sample that it adds to the regression of θ."""
+        """Learn a reward; return the sample that it adds to the regression of θ̄."""
         self._settle()
         posterior = self._one(key)
         gain = posterior.covariance @ c

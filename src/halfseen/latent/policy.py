@@ -152,8 +152,8 @@ class LatentUcb(Policy):
     rank: int | None = integer(
         default=None,
         low=0,
-        doc="""Number of latent coordinates, at most dim − 1; fewer while there are too few entries.
-    By default the evidence chooses.""",
+        doc="""Number of latent coordinates, fewer than features; still fewer as long as
+    there are too few entries. By default the evidence chooses.""",
     )
     through_origin: bool = flag(
         default=False,
@@ -288,8 +288,7 @@ class LatentUcb(Policy):
         model, epoch = self._model, self._epoch
         if model is None or epoch is None:
             return self._at_random(slate)
-        arms = model.candidates(slate, self._context_row(slate))
-        scores = self._with_pending_widths(slate, model.score(arms, *self._width_factors(slate)))
+        arms, scores = self._scored(model, slate)
         arm, probabilities = _best(slate, scores[0]), None
         if exploration != "ucb":
             arm, probabilities = self._explored(model, slate, arms, scores, exploration)
@@ -320,19 +319,19 @@ class LatentUcb(Policy):
         item_alpha = self._item_share * self.width_scale * kappa * often
         return max(self.width_scale * kappa, item_alpha), item_alpha
 
-    def _with_pending_widths(self, slate: Slate, scores: FloatArray) -> FloatArray:
-        """Return scores (3, n) with the widths that arms have once the pending rewards are known.
+    def _scored(self, model: RewardModel, slate: Slate) -> tuple[Candidates, FloatArray]:
+        """Return the arms, and scores (3, n) with the widths once the pending rewards are known.
 
         Widths do not depend on the rewards themselves (Desautels, Krause & Burdick, Parallelizing
         exploration-exploitation tradeoffs in Gaussian process bandit optimization, 2014).
         """
-        widths = self._model_of_widths()
-        if widths is None:
-            return scores
-        arms = widths.candidates(slate, self._context_row(slate))
-        scores[2] = widths.score(arms, *self._width_factors(slate))[2]
-        np.add(scores[1], scores[2], out=scores[0])
-        return scores
+        context, factors = self._context_row(slate), self._width_factors(slate)
+        arms = model.candidates(slate, context)
+        scores, widths = model.score(arms, *factors), self._model_of_widths()
+        if widths is not None:
+            scores[2] = widths.score(widths.candidates(slate, context), *factors)[2]
+            np.add(scores[1], scores[2], out=scores[0])
+        return arms, scores
 
     def _model_of_widths(self) -> RewardModel | None:
         """Return the model of widths, if any reward is pending; it is made once per epoch."""
@@ -353,9 +352,7 @@ class LatentUcb(Policy):
 
     @property
     def _hidden_context(self) -> FloatArray:
-        hidden = np.empty((1, self.context_dim))
-        hidden.fill(np.nan)
-        return hidden
+        return np.full((1, self.context_dim), np.nan)
 
     def _explored(
         self,
@@ -424,8 +421,7 @@ class LatentUcb(Policy):
         model = self._model
         if model is None:
             return np.zeros((3, slate.n_arms))
-        arms = model.candidates(slate, self._context_row(slate))
-        return self._with_pending_widths(slate, model.score(arms, *self._width_factors(slate)))
+        return self._scored(model, slate)[1]
 
     def _reasons(self, slate: Slate) -> Reasons:
         """Return the parts of each score; all are 0 while all rewards are equal."""

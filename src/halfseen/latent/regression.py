@@ -63,34 +63,6 @@ class Statistics(NamedTuple):
     n_rewards: float
     pure_error_squares: float = 0.0
 
-    @classmethod
-    def of(
-        cls,
-        phi: FloatArray,
-        c: FloatArray,
-        keys: Keys,
-        counts: FloatArray,
-        means: FloatArray,
-        *,
-        shift: float,
-        pure_error_squares: float = 0.0,
-    ) -> "Statistics":
-        """Sum up rows with φ and c, the key of an item, and a number and a mean of rewards.
-
-        >>> ones = np.ones((3, 1))
-        >>> keys, means = np.array([5, 5, 2], dtype=np.uint64), np.array([1.0, 3.0, 7.0])
-        >>> Statistics.of(ones, ones, keys, np.ones(3), means, shift=0.0).item_products.tolist()
-        [[[1.0, 1.0, 7.0]], [[2.0, 2.0, 4.0]]]
-        """
-        rows = np.column_stack([phi, means - shift])
-        root = np.sqrt(counts)[:, None] * rows
-        different, sums = np.empty(0, dtype=np.uint64), np.empty((0, 0, rows.shape[1]))
-        if c.shape[1]:
-            different, sums = sums_by_item(keys, counts[:, None] * c, np.column_stack([c, rows]))
-        n_rewards = float(counts.sum())
-        found = cls(root.T @ root, different, sums, shift, n_rewards, pure_error_squares)
-        return found._with_most_played()
-
     @property
     def mean_square(self) -> float:
         """Mean of (r − shift)²."""
@@ -162,7 +134,7 @@ class Statistics(NamedTuple):
             self.n_rewards + other.n_rewards,
             self.pure_error_squares + other.pure_error_squares,
         )
-        return joint._with_most_played()
+        return joint.with_most_played()
 
     def mapped(self, matrix: FloatArray, item_matrix: FloatArray) -> "Statistics":
         """Return the statistics for other features, which are φ and c times matrices.
@@ -180,9 +152,9 @@ class Statistics(NamedTuple):
             keys=self.keys[kept],
             item_products=mapped[kept],
         )
-        return found._with_most_played()
+        return found.with_most_played()
 
-    def _with_most_played(self) -> "Statistics":
+    def with_most_played(self) -> "Statistics":
         """Return the statistics with the sums of as many items as are kept, those played most."""
         most = items_kept(self.n_item_columns, self.n_features)
         if len(self.keys) <= most:

@@ -25,7 +25,7 @@ from halfseen.latent.evidence import (
     reduced_design,
 )
 from halfseen.latent.features import Features, column_indices, size
-from halfseen.latent.groups import BY_ITEM, CENTRES, CROSSED, ITEM, ROW_GROUPS, group_of
+from halfseen.latent.groups import BY_ITEM, CROSSED, ITEM, ROW_GROUPS, group_of
 from halfseen.latent.history import Observations
 from halfseen.latent.items import ItemPosterior, Items
 from halfseen.latent.regression import Posterior, Statistics, sums_by_item
@@ -153,13 +153,7 @@ class RewardModel(NamedTuple):
             few, blocks = reduced_design(phi, blocks)
             reduced = rows.statistics(few, c, shift=centre, pure_error=pure_error)
         unit = math.sqrt(statistics.mean_square)  # the evidence sees rewards of mean square 1
-        evidence = Evidence(
-            reduced.in_unit(unit),
-            blocks,
-            features.item_blocks,
-            CENTRES,
-            intercept=features.intercept,
-        )
+        evidence = Evidence(reduced.in_unit(unit), blocks, features.item_blocks)
         scales = evidence.maximise(last or {})
         scales = scales._replace(noise_scale=unit * scales.noise_scale)
         kept = _not_negligible(features, scales)
@@ -201,21 +195,16 @@ class RewardModel(NamedTuple):
         later = np.nan_to_num(table[:, dim:]).any(axis=1)
         return np.where(later, item_keys(table, items), item_keys(table[:, :dim], items))
 
-    def score(self, arms: Candidates, factor: float, item_factor: float) -> FloatArray:
-        """Return scores, estimates and widths of arms, shape (3, n).
-
-        The width is σ√(α² φ̃'V⁻¹φ̃ + α_item² c'A⁻¹c), with α and α_item given as factors.
-        """
-        _, scores = self.ridge.score(arms.phi, lambda log_det, n_samples: factor)
+    def score(self, arms: Candidates, alpha: float, item_alpha: float) -> FloatArray:
+        """Return scores, estimates and widths σ√(α² φ̃'V⁻¹φ̃ + α_item² c'A⁻¹c), shape (3, n)."""
+        estimates, widths = self.ridge.predict(arms.phi)
+        widths *= alpha
         if self.features.n_item_columns:
-            scores[1] += arms.item_means
-            scores[2] = np.sqrt(
-                scores[2] * scores[2] + item_factor * item_factor * arms.item_variances
-            )
-        scores *= self.scales.noise_scale
-        scores[1] += self.shift
-        np.add(scores[1], scores[2], out=scores[0])
-        return scores
+            estimates += arms.item_means
+            widths = np.sqrt(widths**2 + item_alpha**2 * arms.item_variances)
+        estimates = self.shift + self.scales.noise_scale * estimates
+        widths *= self.scales.noise_scale
+        return np.stack([estimates + widths, estimates, widths])
 
     def draw(self, arms: Candidates, random: np.random.Generator) -> FloatArray:
         """Return rewards of arms under parameters drawn from the posterior, minus the estimates.
@@ -346,7 +335,7 @@ def _not_negligible(features: Features, scales: Scales) -> Features:
     logs: dict[str, float] = {}
     for block in (*features.blocks, *features.item_blocks):
         group = group_of(block)
-        logs[group] = max(logs.get(group, LOWEST), scales.log_of(block))
+        logs[group] = max(logs.get(group, LOWEST), scales.logs[block])
     groups = [group for group in features.columns if logs[group] > NEGLIGIBLE]
     if features.columns and not groups:
         groups = [max(features.columns, key=logs.__getitem__)]
