@@ -107,6 +107,15 @@ def test_directions_that_no_arm_shows_are_matched_by_name():
     np.testing.assert_allclose(matrix, [[2, 0, 0], [0, 2, 0], [0, 0, 1]], atol=1e-9)
 
 
+def test_a_summary_that_is_given_up_leaves_no_error_behind(monkeypatch):
+    rows, features = world(200, kind="return"), features_of(world(60))
+    history = history_of(rows).compacted(features, 4)
+    monkeypatch.setattr("halfseen.latent.projection._LARGEST_PROJECTED", 0.0)
+    rest = history.in_new_features(features, features)
+    assert history.pure_error > 0.0
+    assert (rest.summary, rest.pure_error, len(rest)) == (None, 0.0, 4)
+
+
 def test_summaries_join_to_the_summary_of_all():
     rows = world(50, kind="features")
     features = features_of(rows)

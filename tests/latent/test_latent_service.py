@@ -88,3 +88,19 @@ def test_new_features_enter_a_policy_with_items_and_summaries():
         np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-6, atol=1e-6)
         for policy, decision in ((grown, ours), (known, theirs)):
             policy.learn(decision, 0.3)
+
+
+def test_arms_without_ids_are_the_same_items_if_a_new_feature_is_hidden():
+    random = np.random.default_rng(0)
+    arms, means = random.normal(size=(30, 6)), 3.0 * random.normal(size=30)
+    policy = LatentUcb(dim=6, memory_bytes=1)
+    for n_rounds, dim in ((200, 6), (60, 7)):
+        policy.widen(dim)
+        arms = np.hstack([arms, np.full((30, dim - arms.shape[1]), np.nan)])
+        for _ in range(n_rounds):
+            offered = random.choice(30, size=10, replace=False)
+            decision = policy.choose(arms[offered])
+            policy.learn(decision, float(means[offered[decision.arm]] + 0.1 * random.normal()))
+    assert policy._epoch.features.arm.model.dim == 7
+    assert policy._history.summary is not None
+    assert len(policy._epoch.reward_model.items) == 30

@@ -31,6 +31,8 @@ def evenly_spaced(n: int, most: int) -> NDArray[np.int64]:
 def row_keys(table: FloatArray) -> Keys:
     """Return a number per row, the same for rows with equal values and equal masks.
 
+    Further features that are hidden do not change it.
+
     >>> keys = row_keys(np.array([[1.0, np.nan], [1.0, 2.0], [1.0, np.nan]]))
     >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
     (True, False)

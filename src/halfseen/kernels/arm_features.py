@@ -24,20 +24,17 @@ def _mixed(word):
 def row_keys(table, bits, keys):
     """Write a number for each row that is the same for rows with equal values and equal masks.
 
-    `bits` are the entries of the table as unsigned integers. Two different rows get the same number
-    with a probability of 2⁻⁶⁴.
+    Further columns that are hidden do not change it. `bits` are the entries of the table as
+    unsigned integers. Two different rows get the same number with a probability of 2⁻⁶⁴.
     """
     step = uint64(0x9E3779B97F4A7C15)
     for i in range(table.shape[0]):
         key = step
         for j in range(table.shape[1]):
             x = table[i, j]
-            word = bits[i, j]
-            if x != x:
-                word = uint64(1)  # no NaN, and no other number that a slate can have
-            elif x == 0.0:
-                word = uint64(0)  # also for −0
-            key = _mixed(key * uint64(0xD1342543DE82EF95) + word + step)
+            if x == x:
+                word = bits[i, j] if x != 0.0 else uint64(0)  # also for −0
+                key = _mixed(key * uint64(0xD1342543DE82EF95) + word + step * uint64(j + 1))
         keys[i] = key
 
 
