@@ -134,24 +134,24 @@ def write_mask(table, shares, holes, scale, first, phi):
 
 
 @compiled(void(_in_3, _in_3, int64[::1], in_2, out_2, out_1, out_1))
-def condition(covariances, sums, indices, c, phi, means, variances):
+def condition(covariances, sums, places, c, phi, means, variances):
     """Take what items paid into account: φ − Σφc'A⁻¹c, c'A⁻¹Σcr and c'A⁻¹c of each arm.
 
     `covariances` (n_items, n_columns, n_columns) are A⁻¹, `sums` (n_items, n_columns,
-    n_features + 1) are Σc(φ, r)'. `indices` are the arms' items, −1 for an unknown one.
+    n_features + 1) are Σc(φ, r)'. `places` are those of the arms' items; the first is the prior.
     """
     n_columns, n_features = c.shape[1], phi.shape[1]
     for i in range(c.shape[0]):
-        index = indices[i]
+        place = places[i]
         variance = 0.0
         for a in range(n_columns):
             gain = c[i, a]
-            if index >= 0:
+            if place > 0:
                 gain = 0.0
                 for b in range(n_columns):
-                    gain += covariances[index, a, b] * c[i, b]
+                    gain += covariances[place, a, b] * c[i, b]
                 for j in range(n_features):
-                    phi[i, j] -= gain * sums[index, a, j]
-                means[i] += gain * sums[index, a, n_features]
+                    phi[i, j] -= gain * sums[place, a, j]
+                means[i] += gain * sums[place, a, n_features]
             variance += gain * c[i, a]
         variances[i] = max(0.0, variance)

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from halfseen.factors.rows import evenly_spaced
 from halfseen.lazy import LazyModule
-from halfseen.state import Array
 from halfseen.values import LARGEST, FloatArray
 
 _kernels = LazyModule("halfseen.kernels.arm_features")
@@ -35,11 +34,6 @@ FARTHEST = 20.0
 _ROWS = 500
 # With fewer values nothing is known about a feature.
 _FEWEST = 20
-
-
-def limits_field(dim: str) -> Array:
-    """Return the field of limits."""
-    return Array((2, dim), low=-LARGEST, high=LARGEST)
 
 
 def no_limits(dim: int) -> FloatArray:

@@ -165,7 +165,7 @@ class RewardModel(NamedTuple):
         ridge, root = Ridge(kept.n_features, ridge=1.0), np.ascontiguousarray(posterior.root.T)
         ridge.set_root(root, posterior.white, posterior.log_det_v, int(some.n_rewards))
         stacked = ItemPosterior(posterior.item_covariances, posterior.item_sums)
-        return cls.of(kept, scales, centre, ridge, Items.of(some.keys, stacked), drift)
+        return cls.of(kept, scales, centre, ridge, Items(some.keys, stacked), drift)
 
     def design(self, table: FloatArray, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return τφ and τc of arms, with contexts (n or 1, context_dim)."""
@@ -237,7 +237,7 @@ class RewardModel(NamedTuple):
 
     def copied(self) -> "RewardModel":
         """Return an independent copy."""
-        return self._replace(ridge=self.ridge.copied(), items=self.items.copied())
+        return self._replace(ridge=self.ridge.copied(), items=Items(*self.items.sorted()))
 
     def residuals(self, rows: Observations) -> FloatArray:
         """Return rewards minus estimates, shape (n,)."""

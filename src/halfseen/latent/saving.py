@@ -16,12 +16,11 @@ from halfseen.latent.features import Crossing, Features, joint_features
 from halfseen.latent.groups import ROW_GROUPS
 from halfseen.latent.history import History, Observations
 from halfseen.latent.items import ItemPosterior, Items
-from halfseen.latent.plausible import limits_field
 from halfseen.latent.regression import Statistics
 from halfseen.latent.reward_model import RewardModel
 from halfseen.latent.row_model import RowModel
 from halfseen.linear.ridge import Ridge
-from halfseen.state import Array, Maybe, Real, Sizes, Value, Whole
+from halfseen.state import Array, Maybe, Plain, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, Note
 
 _LARGEST_MEAN = LARGEST * (1.0 + 1e-9)  # a mean may exceed its rewards by rounding
@@ -29,42 +28,23 @@ _LARGEST_PRODUCT = LARGEST_POINT**2
 _ROUNDING = 1e-6
 
 
-class _AscendingKeys:
-    """The field of the keys of items."""
-
-    def dump(self, value: Keys) -> Keys:
-        """Return a copy."""
-        return np.array(value)
+class _AscendingKeys(Array):
+    """The keys of items."""
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> Keys:
         """Return a copy after checking that keys ascend."""
-        keys: Keys = Array(("n_items",), np.uint64).load(name, plain, sizes)
+        keys: Keys = super().load(name, plain, sizes)
         if (keys[1:] <= keys[:-1]).any():
             raise ArchiveError("the keys of items must be ascending")
         return keys
 
 
-_STACKED = ItemPosterior._fields
+_KEYS = _AscendingKeys(("n_items",), np.uint64)
 _ITEM_POSTERIORS = Value(
     ItemPosterior,
     covariance=Array(("n_items", "n_columns", "n_columns"), low=-1 - _ROUNDING, high=1 + _ROUNDING),
     sums=Array(("n_items", "n_columns", "n_sums"), low=-_LARGEST_PRODUCT, high=_LARGEST_PRODUCT),
 )
-
-
-class ItemsField:
-    """The field of items in a saved reward model; sizes are those of its features."""
-
-    def dump(self, value: Items) -> dict[str, Any]:
-        """Return keys and posteriors."""
-        keys, stacked = value.sorted()
-        return {"keys": keys, **_ITEM_POSTERIORS.dump(stacked)}
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> Items:
-        """Return the items after checking them."""
-        keys = _AscendingKeys().load("keys", plain["keys"], sizes)
-        stacked = _ITEM_POSTERIORS.load(name, {each: plain[each] for each in _STACKED}, sizes)
-        return Items.of(keys, stacked)
 
 
 _ROWS = Value(
@@ -82,7 +62,7 @@ _ROWS = Value(
 _SUMMARY = Value(
     Statistics,
     products=Array(("n_columns", "n_columns"), low=-_LARGEST_PRODUCT, high=_LARGEST_PRODUCT),
-    keys=_AscendingKeys(),
+    keys=_KEYS,
     item_products=Array(("n_items", None, None), low=-_LARGEST_PRODUCT, high=_LARGEST_PRODUCT),
     shift=Real(-LARGEST, LARGEST),
     n_rewards=Real(0.0, checks.LARGEST_HORIZON, low_open=True),
@@ -107,6 +87,7 @@ class RewardModelField(NamedTuple):
 
     def dump(self, value: RewardModel) -> dict[str, Any]:
         """Return scales, posteriors and the level."""
+        keys, posteriors = value.items.sorted()
         return {
             "groups": list(value.features.columns),
             "item_groups": list(value.features.item_columns),
@@ -116,7 +97,8 @@ class RewardModelField(NamedTuple):
             "centre": value.centre,
             "drift": DRIFT.dump(value.drift),
             "ridge": state.dump(value.ridge),
-            "items": ItemsField().dump(value.items),
+            "keys": _KEYS.dump(keys),
+            "items": _ITEM_POSTERIORS.dump(posteriors),
         }
 
     def load(self, name: str, plain: Any, sizes: state.Sizes) -> RewardModel:
@@ -133,7 +115,8 @@ class RewardModelField(NamedTuple):
         ridge = Ridge(features.n_features, ridge=1.0)
         state.restore(ridge, plain["ridge"])
         sizes = state.Sizes(n_columns=features.n_item_columns, n_sums=features.n_features + 1)
-        items = ItemsField().load("items", plain["items"], sizes)
+        keys = _KEYS.load("keys", plain["keys"], sizes)
+        items = Items(keys, _ITEM_POSTERIORS.load("items", plain["items"], sizes))
         centre = checks.real("centre", plain["centre"], -LARGEST, LARGEST)
         drift = DRIFT.load("drift", plain["drift"], sizes)
         return RewardModel.of(features, scales, centre, ridge, items, drift)
@@ -147,25 +130,17 @@ def checked_groups(given: Any, known: tuple[str, ...]) -> list[str]:
     return groups
 
 
-class _ScalesField:
-    """The field of scales by group."""
-
-    def dump(self, value: dict[str, float]) -> dict[str, float]:
-        """Return a copy."""
-        return dict(value)
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[str, float]:
-        """Return the scales after checking them."""
-        return {str(group): checks.real(name, scale, 0.0) for group, scale in plain.items()}
-
-
 _COUNTS = ("epoch", "round", "n_arms", "rank")
 RECORD = Value(
     LatentRecord,
     **{name: Whole() for name in _COUNTS},
     context_rank=Maybe(Whole(high=checks.LARGEST_SIZE)),
     noise_scale=Maybe(Real(0.0)),
-    scales=_ScalesField(),
+    scales=Plain(
+        lambda name, value: {
+            str(group): checks.real(name, scale, 0.0) for group, scale in value.items()
+        }
+    ),
     n_items=Whole(),
 )
 """The field of a record."""
@@ -179,7 +154,7 @@ _ROW_MODEL = Value(
     fitted_round=Whole(),
     n_items=Whole(),
     recurrence=Real(0.0, 1.0),
-    limits=limits_field("known"),
+    limits=Array((2, "known"), low=-LARGEST, high=LARGEST),
 )
 
 
