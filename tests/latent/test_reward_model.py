@@ -144,7 +144,6 @@ def evidence_of(rows, features, *, narrow=False):
         points, columns = reduced_design(points, columns)
     shift = float(rows.rewards.mean()) if features.intercept else 0.0
     rewards = rows.statistics(points, parts, shift=shift)
-    rewards = rewards.in_unit(math.sqrt(rewards.mean_square))
     return Evidence(rewards, columns, features.item_blocks)
 
 
@@ -163,19 +162,19 @@ def test_the_evidence_is_the_density_of_the_dense_gaussian(kind, n, intercept):
         v = covariance(model, rows, rows) + np.eye(n)
         inverse, ones = np.linalg.inv(v), np.ones(n)
         targets = rows.rewards - intercept * rows.rewards.mean()
-        targets /= math.sqrt(np.mean(targets**2))
+        mean_square = np.mean(targets**2)
         left, log_det = targets @ inverse @ targets, np.linalg.slogdet(v)[1]
         if intercept:
             left -= (ones @ inverse @ targets) ** 2 / (ones @ inverse @ ones)
             log_det += np.log(ones @ inverse @ ones)
         n_pseudo = 2.0 + 0.02 * n
-        left, size = left + n_pseudo * 0.05, n - intercept + n_pseudo
+        left, size = left + n_pseudo * 0.05 * mean_square, n - intercept + n_pseudo
         value, noise, *_ = evidence.at(np.array(list(logs.values())))
         assert noise == pytest.approx(left / size, rel=1e-6)
         rests = [log - CENTRES[group] for group, log in logs.items()]
         if ITEM in logs:
             place = evidence.blocks.index(ITEM)
-            rests[place] += 0.5 * math.log(noise) - evidence._log_item_deviation
+            rests[place] += 0.5 * math.log(noise / mean_square) - evidence._log_item_deviation
         prior = 0.5 * np.sum(np.square(rests))
         found.append(value + prior + 0.5 * (size * np.log(left / size) + log_det))
     np.testing.assert_allclose(found, found[0], atol=1e-6)

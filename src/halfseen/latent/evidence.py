@@ -5,10 +5,10 @@ the blocks of c. The intercept is the first entry of θ; its τ is 1000. With al
 integrated out, the rewards have the covariance σ²K (`regression`), and the log-evidence of the
 scales, with σ at its best, is
 
-    −½((n − 1 + n₀) log σ² + log det K),   (n − 1 + n₀)σ² = r'K⁻¹r + .05 n₀,
+    −½((n − 1 + n₀) log σ² + log det K),   (n − 1 + n₀)σ² = r'K⁻¹r + .05 n₀s²,
 
-for rewards divided by their root mean square, where n₀ = 2 + n/50 pseudo-rewards keep σ from 0;
-without an intercept n takes the place of n − 1 (with a flat prior of the intercept, whose width
+where s² is the mean square of the rewards, and n₀ = 2 + n/50 pseudo-rewards keep σ from 0; without
+an intercept n takes the place of n − 1 (with a flat prior of the intercept, whose width
 does not depend on σ, one reward less tells about σ). Each log τ_g has a prior N(centre, 1): while
 rewards carry no evidence about a scale, its prior keeps it large enough to explore. The centre for
 item effects is relative to the deviation between items' means: an item that is played again and
@@ -126,7 +126,7 @@ class Evidence:
     Parameters
     ----------
     statistics : Statistics
-        Of rewards of mean square 1, that are centred if there is an intercept.
+        Of rewards, not all 0, that are centred if there is an intercept.
     blocks, item_blocks : mapping
         Of columns of norm about 1: of φ, and of c.
 
@@ -136,13 +136,8 @@ class Evidence:
         In the order of log τ.
     """
 
-    def __init__(
-        self,
-        statistics: Statistics,
-        blocks: Blocks,
-        item_blocks: Blocks,
-    ) -> None:
-        self._statistics = statistics
+    def __init__(self, statistics: Statistics, blocks: Blocks, item_blocks: Blocks) -> None:
+        self._statistics, self._mean_square = statistics, statistics.mean_square
         self.blocks = [*blocks, *item_blocks]
         self._centres = np.array([CENTRES[group_of(block)] for block in self.blocks])
         self._n_pseudo = _PRIOR_REWARDS + _PRIOR_RATE * statistics.n_rewards
@@ -162,15 +157,18 @@ class Evidence:
     def _between_items(self) -> float:
         """Return the log deviation between the items' means, at least that which noise causes.
 
-        A single item says nothing about it: then that of the rewards.
+        In units of the rewards' root mean square. A single item says nothing about it: then 0.
         """
         sums, n = self._statistics.item_products, self._statistics.n_rewards
         if len(sums) < 2:
             return 0.0
         counts, totals = sums[:, 0, 0], sums[:, 0, -1]
         means = totals / counts
-        by_chance = max(0.0, n - float(totals @ means)) * len(means) / n**2
-        return 0.5 * math.log(max(float(means.var()), by_chance, _LEAST_ITEM_VARIANCE))
+        explained, variance = (
+            each / self._mean_square for each in (float(totals @ means), float(means.var()))
+        )
+        by_chance = max(0.0, n - explained) * len(means) / n**2
+        return 0.5 * math.log(max(variance, by_chance, _LEAST_ITEM_VARIANCE))
 
     def maximise(self, start: Mapping[str, float]) -> Scales:
         """Return the most likely scales, found from others; by item the mean of τ² given these."""
@@ -207,17 +205,19 @@ class Evidence:
         posterior = Posterior(self._statistics, taus, item_taus)
         noise_variance = float(self._noise_variance(posterior.residual))
         offsets = logs - self._centres
-        offsets += self._is_effect * (0.5 * math.log(noise_variance) - self._log_item_deviation)
+        log_noise = 0.5 * math.log(noise_variance / self._mean_square)
+        offsets += self._is_effect * (log_noise - self._log_item_deviation)
         log = self._log_density(noise_variance, posterior.log_det, float(offsets @ offsets))
         return Density(float(log), noise_variance, offsets, posterior)
 
     def _noise_variance(self, residual: Any) -> Any:
         """Return σ² at its best, given r'K⁻¹r."""
-        return (residual + self._n_pseudo * _PRIOR_SHARE) / self._n
+        return (residual + self._n_pseudo * _PRIOR_SHARE * self._mean_square) / self._n
 
     def _log_density(self, noise_variance: Any, log_det: Any, offset_squares: Any) -> Any:
         """Return the log-evidence plus log-prior, given σ², log det K and Σ offset²."""
-        return -0.5 * (self._n * np.log(noise_variance) + log_det + offset_squares)
+        log_noise = np.log(noise_variance / self._mean_square)
+        return -0.5 * (self._n * log_noise + log_det + offset_squares)
 
     def _with_mean_squares(
         self, modes: FloatArray, density: Density, information: FloatArray
@@ -262,9 +262,9 @@ class Evidence:
         found = density.posterior
         a = found.mean[:, None] * self._members  # a column for each block
         d = found.item_means[:, :, None] * self._item_members
-        squares = self._by_block(found.mean**2, (found.item_means**2).sum(axis=0))
-        overlaps = (np.diag(squares) - found.covariance_of(a, d)) / density.noise_variance
-        squares /= density.noise_variance
+        norms = self._by_block(found.mean**2, (found.item_means**2).sum(axis=0))
+        overlaps = (np.diag(norms) - found.covariance_of(a, d)) / density.noise_variance
+        squares = norms / density.noise_variance
         n_effective = self._n_effective(found)
         # σ follows the scales: d log σ²/d log τ_l = −2 ‖â_l‖²/(nσ²), n with the pseudo-rewards.
         information = 2.0 * overlaps - 2.0 / self._n * squares[:, None] * squares

@@ -92,18 +92,6 @@ class Statistics(NamedTuple):
             sums[:, :, -1] += more * sums[:, :, 0]
         return self._replace(products=products, item_products=sums, shift=shift)
 
-    def in_unit(self, unit: float) -> "Statistics":
-        """Return the same with rewards minus shift divided by a unit."""
-        products, sums = self.products.copy(), self.item_products.copy()
-        products[-1] /= unit
-        products[:, -1] /= unit
-        sums[:, :, -1] /= unit
-        return self._replace(
-            products=products,
-            item_products=sums,
-            pure_error_squares=self.pure_error_squares / unit**2,
-        )
-
     def select(self, features: Any, item_columns: Any) -> "Statistics":
         """Return the statistics of some of the columns of φ, and of c, given by their indices."""
         columns = np.append(features, self.n_features)

@@ -9,7 +9,6 @@ the variance
     φ̃'E[θ̄] + c'A_i⁻¹s_i,   φ̃'V⁻¹φ̃ + c'A_i⁻¹c,   φ̃ = φ − B_i'A_i⁻¹c.
 """
 
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -152,20 +151,19 @@ class RewardModel(NamedTuple):
         elif any(len(each) > len(phi) for each in blocks.values()):
             few, blocks = reduced_design(phi, blocks)
             reduced = rows.statistics(few, c, shift=centre, pure_error=pure_error)
-        unit = math.sqrt(statistics.mean_square)  # the evidence sees rewards of mean square 1
-        evidence = Evidence(reduced.in_unit(unit), blocks, features.item_blocks)
-        scales = evidence.maximise(last or {})
-        scales = scales._replace(noise_scale=unit * scales.noise_scale)
+        scales = Evidence(reduced, blocks, features.item_blocks).maximise(last or {})
         kept = _not_negligible(features, scales)
-        some = statistics.in_unit(scales.noise_scale).select(
+        some = statistics.select(
             np.append(0, column_indices(features.columns, kept.columns)),
             column_indices(features.item_columns, kept.item_columns),
         )
         posterior = Posterior(some, *_taus(kept, scales))
+        sums, white = posterior.item_sums, posterior.white / scales.noise_scale
+        sums[:, :, -1] /= scales.noise_scale
         ridge, root = Ridge(kept.n_features, ridge=1.0), np.ascontiguousarray(posterior.root.T)
-        ridge.set_root(root, posterior.white, posterior.log_det_v, int(some.n_rewards))
-        stacked = ItemPosterior(posterior.item_covariances, posterior.item_sums)
-        return cls.of(kept, scales, centre, ridge, Items(some.keys, stacked), drift)
+        ridge.set_root(root, white, posterior.log_det_v, int(some.n_rewards))
+        items = Items(some.keys, ItemPosterior(posterior.item_covariances, sums))
+        return cls.of(kept, scales, centre, ridge, items, drift)
 
     def design(self, table: FloatArray, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return τφ and τc of arms, with contexts (n or 1, context_dim)."""
