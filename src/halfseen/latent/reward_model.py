@@ -195,14 +195,14 @@ class RewardModel(NamedTuple):
 
     def score(self, arms: Candidates, alpha: float, item_alpha: float) -> FloatArray:
         """Return scores, estimates and widths σ√(α² φ̃'V⁻¹φ̃ + α_item² c'A⁻¹c), shape (3, n)."""
-        estimates, widths = self.ridge.predict(arms.phi)
-        widths *= alpha
+        _, scores = self.ridge.score(arms.phi, lambda log_det, n_samples: alpha)
         if self.features.n_item_columns:
-            estimates += arms.item_means
-            widths = np.sqrt(widths**2 + item_alpha**2 * arms.item_variances)
-        estimates = self.shift + self.scales.noise_scale * estimates
-        widths *= self.scales.noise_scale
-        return np.stack([estimates + widths, estimates, widths])
+            scores[1] += arms.item_means
+            scores[2] = np.sqrt(scores[2] ** 2 + item_alpha**2 * arms.item_variances)
+        scores *= self.scales.noise_scale
+        scores[1] += self.shift
+        np.add(scores[1], scores[2], out=scores[0])
+        return scores
 
     def draw(self, arms: Candidates, random: np.random.Generator) -> FloatArray:
         """Return rewards of arms under parameters drawn from the posterior, minus the estimates.
