@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from halfseen import InvalidSettingError, LatentUcb, LowRankWorld, Slate, load, play
-from halfseen.latent.history import Sample
-from halfseen.latent.row_model import MOST_AMBIENT_FEATURES, OfferedRows, _n_items
+from halfseen.latent.row_model import MOST_AMBIENT_FEATURES, OfferedRows, Sample, _n_items
 
 
 def main_world(observe_prob, **settings):
@@ -143,6 +142,19 @@ def test_with_a_half_life_old_arms_and_rewards_make_room_for_new_ones():
     assert len(policy._history) < 2 * policy._settings.oldest_age
 
 
+def test_a_first_hidden_cell_is_not_taken_for_information():
+    """With a half-life, ages weigh rows: a share of 1 up to rounding once made masks a feature."""
+    for half_life in (50.0, 100.0, 400.0):
+        policy, random = LatentUcb(half_life=half_life), np.random.default_rng(0)
+        for _ in range(150):
+            table = random.normal(size=(4, 6))
+            decision = policy.choose(table)
+            policy.learn(decision, table[decision.arm, 0] + 0.1 * random.normal())
+        table = random.normal(size=(4, 6))
+        table[2, 5] = np.nan
+        assert policy.score(table).widths.max() < 1.0
+
+
 def test_a_rare_reward_that_has_faded_opens_no_epochs():
     policy, random = LatentUcb(half_life=20.0), np.random.default_rng(0)
     for round in range(300):
@@ -253,7 +265,7 @@ def test_late_rewards_lead_to_the_same_models_as_timely_ones():
         if len(waiting) == 2:
             late.learn(*waiting.pop())
             late.learn(*waiting.pop())
-    ours, theirs = (each._history.rows.merged()[0] for each in (policy, late))
+    ours, theirs = (each._history.rows.merged() for each in (policy, late))
     for mine, other in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(mine, other)
     assert policy._epoch_log[-1].rank == late._epoch_log[-1].rank

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen.latent.drift import FIXED, Drift, moving_level
-from halfseen.latent.features import Features, chosen_crossing, joint_features
+from halfseen.latent.features import Features, RowFeatures
 from halfseen.latent.groups import CONTEXT, ITEM
 from halfseen.latent.history import History
 from halfseen.latent.reward_model import RewardModel
@@ -102,14 +102,15 @@ class Epoch(NamedTuple):
         last_arms, last_context = RowModel.unknown(arms.table.shape[1]), RowModel.unknown(n_context)
         if last is not None:
             last_arms, last_context = last.arms, last.context
-        arm_model = RowModel.fitted(settings, arms, round, last_arms, settings.rank)
-        context_model = RowModel.fitted(settings, contexts, round, last_context)
-        features = _features(settings, arm_model, context_model)
+        arm_model = RowModel.fitted(settings, arms, round, last_arms)
+        any_rank = settings._replace(rank=None)  # a rank that is given is that of arms
+        context_model = RowModel.fitted(any_rank, contexts, round, last_context)
+        features = joint_features(settings, arm_model, context_model)
         drift = FIXED
         if last is not None:
             history, drift = _without_drift(settings, history, round, last, first_pending)
             # Sums are in the features of the last epoch, until they are mapped to the new ones.
-            history = settings.bounded(history, last.features, first_pending)
+            history = history.bounded(last.features, settings, first_pending)
             history = history.in_new_features(last.features, features)
         model = _fitted_rewards(settings, features, history, round, last, drift)
         logs = {} if model is None else model.scales.logs
@@ -155,16 +156,16 @@ def _without_drift(
     return history.without_drift(path, single), path.drift(n_rewards=len(usable))
 
 
-def _features(settings: Settings, arms: RowModel, context: RowModel) -> Features:
+def joint_features(settings: Settings, arms: RowModel, context: RowModel) -> Features:
     """Return all features that may enter the reward model."""
     allowed = settings.groups
-    arm = arms.features(arms.informative_groups(allowed), settings.first_levels)
     groups = context.informative_groups(allowed) if CONTEXT in allowed else []
-    shared = context.features(groups, settings.context_first_levels)
-    n_items = arms.n_items if ITEM in allowed else 0
-    crossing = chosen_crossing(arm, shared, n_items=n_items)
-    intercept = not settings.through_origin
-    return joint_features(arm, shared, crossing, n_items=n_items, intercept=intercept)
+    return Features(
+        RowFeatures(arms, arms.informative_groups(allowed), settings.first_levels),
+        RowFeatures(context, groups, settings.context_first_levels),
+        n_items=arms.n_items if ITEM in allowed else 0,
+        intercept=not settings.through_origin,
+    )
 
 
 def _fitted_rewards(
@@ -176,27 +177,25 @@ def _fitted_rewards(
     drift: Drift,
 ) -> RewardModel | None:
     """Return the reward model, if any two rewards differ."""
-    if not len(history) or not _is_informative(settings, history):
+    if not is_informative(settings, history):
         return None
     rows = history.rows
     if settings.half_life is not None:
         rows = rows._replace(counts=rows.counts * settings.decay(round - 1 - rows.rounds))
-    rows, pure_error = rows.merged()  # for this fit; `bounded` merges for good, but not all
     logs = None if last is None or last.reward_model is None else last.reward_model.scales.logs
-    return RewardModel.fitted(
-        features, rows, math.hypot(pure_error, history.pure_error), history.summary, logs, drift
-    )
+    return RewardModel.fitted(features, rows, history.summary, logs, drift)
 
 
-def _is_informative(settings: Settings, history: History) -> bool:
-    """Return whether any reward differs from the first one; through the origin, from 0."""
-    usual = 0.0 if settings.through_origin else float(history.rows.rewards[0])
-    rests = [float(np.abs(history.rows.rewards - usual).max()), history.pure_error]
+def is_informative(settings: Settings, history: History) -> bool:
+    """Return whether any reward differs from the first one, by more than rounding.
+
+    Through the origin, whether any differs from 0.
+    """
+    if not len(history):
+        return False
+    rows = history.rows
+    usual = 0.0 if settings.through_origin else float(rows.rewards[0])
+    squares = [float(np.abs(rows.rewards - usual).max()) ** 2, float(rows.squares.max())]
     if history.summary is not None:
-        rests.append(math.sqrt(max(0.0, history.summary.shifted(usual).mean_square)))
-    return any(is_different(usual + rest, usual) for rest in rests)
-
-
-def is_different(reward: float, usual: float) -> bool:
-    """Return whether a reward differs from another one by more than rounding."""
-    return abs(reward - usual) > max(_ROUNDING * abs(usual), SMALLEST)
+        squares.append(history.summary.shifted(usual).mean_square)
+    return math.sqrt(max(squares)) > max(_ROUNDING * abs(usual), SMALLEST)

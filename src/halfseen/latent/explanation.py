@@ -30,15 +30,14 @@ def reasons(
     widths: FloatArray,
 ) -> Reasons:
     """Return the parts of the scores of arms, with their context (1, context_dim)."""
-    sigma, theta, features = model.scales.noise_scale, model.theta, model.features
-    arm, table, own = features.arm, slate._table, _arm_theta(model)
-    intercept = model.shift + sigma * float(theta[0])
-    by_value = sigma * _weights(arm, own) * _deviations(arm, table)
-    by_hole = sigma * _by_mask(arm, table, own)
+    features, table, theta = model.features, slate._table, _arm_theta(model)
+    arm, intercept = features.arm, model.shift + float(model.theta[0])
+    by_value = _weights(arm, theta) * _deviations(arm, table)
+    by_hole = _by_mask(arm, table, theta)
     context, crossed = _context_reasons(model, slate, contexts)
     rest = estimates - (intercept + by_value.sum(axis=1) + by_hole.sum(axis=1))
     item = rest - context.sum(axis=1) - crossed.sum(axis=1)
-    if not features.n_item_columns:
+    if not features.n_items:
         item = np.zeros(slate.n_arms)
     dim, context_dim = table.shape[1], contexts.shape[1]
     return Reasons(
@@ -121,14 +120,15 @@ def _context_theta(model: RewardModel, slate: Slate) -> tuple[FloatArray, FloatA
     Shapes (n_columns,) and (n_arms, n_columns).
     """
     features, table = model.features, slate._table
-    own = model.items.coefficients(model.keys(table, slate._items), model.ridge.estimate)
-    shared = np.zeros(features.context.n_columns)
-    each = np.zeros((len(table), features.context.n_columns))
-    first = 1 + features.arm.n_columns
-    shared[features.shared] = model.theta[first : first + len(features.shared)]
-    each[:, features.by_item] = (model.item_taus * own)[:, 1:]
+    n_columns, first = features.context.n_columns, 1 + features.arm.n_columns
+    own = np.zeros((len(table), features.n_item_columns))
+    own[:, model.item_columns] = model.item_taus * model.items.coefficients(
+        model.keys(table, slate._items), model.ridge.estimate
+    )
+    each = np.zeros((len(table), n_columns))
+    each[:, features.by_item] = own[:, 1:]
     each[:, features.right] += features.arm.design(table)[:, features.left] @ _crossed_theta(model)
-    return shared, each
+    return model.theta[first : first + n_columns], each
 
 
 def _context_reasons(
@@ -144,8 +144,8 @@ def _context_reasons(
         by_hole: FloatArray = _by_mask(context, contexts, theta)[0]
         return by_value + by_hole
 
-    more, sigma = np.array([added(own) for own in each]), model.scales.noise_scale
-    return sigma * np.broadcast_to(added(shared), more.shape), sigma * more
+    more = np.array([added(own) for own in each])
+    return np.broadcast_to(added(shared), more.shape), more
 
 
 def moved_by_seeing(
@@ -166,7 +166,6 @@ def moved_by_seeing(
     hidden = (shown != shown) & varies
     moved = np.array([entries_moved(each, loadings, noise, weights, known) for each in hidden])
     moved *= _unexplained_share(model, slate, contexts)[:, None]
-    moved *= model.scales.noise_scale
     return moved
 
 
@@ -176,7 +175,7 @@ def _unexplained_share(model: RewardModel, slate: Slate, contexts: FloatArray) -
     If all rewards of an item had φ_j = x, then B_j = xΣc, and φ̃_j = x(1 − c'A⁻¹Σc). As c₁ is
     constant, Σcc₁ is the first column of A − I, and the share is (A⁻¹c)₁/c₁.
     """
-    if not model.features.n_item_columns:
+    if not model.features.n_items:
         return np.ones(slate.n_arms)
     _, c = model.design(slate._table, contexts)
     covariances = model.items.of_each(model.keys(slate._table, slate._items)).covariance
@@ -199,8 +198,7 @@ def moved_by_context(
     hidden = (shown != shown) & varies
     known = _known(groups, context.model.dim)
     loadings, noise = context.model.loadings * varies, context.model.noise
-    moves = moves_by_seeing(hidden, loadings, noise, weights, known)
-    return [model.scales.noise_scale * move for move in moves]
+    return moves_by_seeing(hidden, loadings, noise, weights, known)
 
 
 def _known(groups: Sequence[Sequence[int]], dim: int) -> list[list[int]]:

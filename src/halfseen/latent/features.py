@@ -21,7 +21,6 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen.factors.model import Factors
 from halfseen.latent.groups import (
     BY_ITEM,
     CONTEXT_GROUPS,
@@ -32,7 +31,8 @@ from halfseen.latent.groups import (
     MASK,
     ROW_GROUPS,
 )
-from halfseen.latent.plausible import no_limits, plausible
+from halfseen.latent.plausible import plausible
+from halfseen.latent.row_model import RowModel
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
@@ -62,20 +62,18 @@ class RowFeatures:
 
     Parameters
     ----------
-    model : Factors
-        Of the rows.
-    shares : ndarray, shape (dim,)
-        Share of the rows that show each feature.
+    rows : RowModel
     groups : sequence of str
         Among `ROW_GROUPS`.
     first_levels : mapping
         Further levels of categories, each with the first one: all are hidden together, so that the
-        mask of the first is enough.
-    limits : ndarray, shape (2, dim), optional
-        Values beyond these are hidden; by default none.
+        mask of the first is enough. Levels that came after the model are left out.
 
     Attributes
     ----------
+    model : Factors
+    shares : ndarray, shape (dim,)
+        Share of the rows that show each feature.
     columns : dict
         For each group the slice of its columns.
     n_columns : int
@@ -90,18 +88,18 @@ class RowFeatures:
 
     def __init__(
         self,
-        model: Factors,
-        shares: FloatArray,
+        rows: RowModel,
         groups: Sequence[str],
         first_levels: Mapping[int, int] = MappingProxyType({}),
-        limits: FloatArray | None = None,
     ) -> None:
-        self.model, self.shares, self._first_levels = model, shares, first_levels
-        self._limits = no_limits(model.dim) if limits is None else limits
+        model, shares = rows.factors, rows.shares
+        self.model, self.shares, self._limits = model, shares, rows.limits
         first = np.arange(model.dim)
-        first[list(first_levels)] = list(first_levels.values())
+        for level, own in first_levels.items():
+            if level < model.dim:
+                first[level] = own
         self.masked = np.flatnonzero(first == np.arange(model.dim))
-        categories = sorted(set(first_levels.values()))
+        categories = np.unique(np.delete(first, self.masked)).tolist()
         self.blocks_of_filled: dict[int | None, NDArray[np.int64]] = {
             None: np.flatnonzero(~np.isin(first, categories))
         }
@@ -117,13 +115,6 @@ class RowFeatures:
         self.columns = side_by_side({group: sizes[group] for group in groups}, 0)
         self.n_columns = sum(sizes[group] for group in groups)
         self._lift = model.lift() if model.rank else None
-
-    def only(self, groups: Sequence[str]) -> "RowFeatures":
-        """Return some of the groups."""
-        kept = [group for group in self.columns if group in groups]
-        if len(kept) == len(self.columns):
-            return self
-        return RowFeatures(self.model, self.shares, kept, self._first_levels, self._limits)
 
     def shown(self, table: FloatArray) -> FloatArray:
         """Return rows with implausible values hidden, and without features that came later."""
@@ -160,19 +151,15 @@ class RowFeatures:
 class Features:
     """Maps half-seen arms with a half-seen context to φ and c.
 
-    φ is 1, all columns of the arm, some of the context's, and products; c is 1 and some of the
-    context's columns.
+    φ is 1, all columns of the arm, all of the context, and products; c is 1 and columns of the
+    context.
 
     Parameters
     ----------
     arm, context : RowFeatures
         Of arms, and of contexts.
-    groups : sequence of str
-        Of φ: of `CONTEXT_GROUPS`, and `CROSSED`; all groups of `arm` are in φ anyway.
-    item_groups : sequence of str
-        Of c: `ITEM` and those of `BY_ITEM`; empty if items have no effects.
-    crossing : Crossing
-        What is multiplied.
+    n_items : int
+        Number of different items; 0 if they do not come back, and c has no columns.
     intercept : bool
         Without one, the first feature is 0.
 
@@ -183,40 +170,33 @@ class Features:
     blocks, item_blocks : dict
         For each block the indices of its columns: of φ, and of c.
     n_features, n_item_columns : int
+    crossing : Crossing
+        The groups that are multiplied.
     left, right : ndarray of int
         Columns of the arm, and of the context, that are multiplied.
     crossed_norm : float
         What products are divided by.
-    shared, by_item : ndarray of int
-        Columns of the context that are in φ, and in c.
+    by_item : ndarray of int
+        Columns of the context that are in c.
     """
 
     def __init__(
-        self,
-        arm: RowFeatures,
-        context: RowFeatures,
-        groups: Sequence[str],
-        item_groups: Sequence[str] = (),
-        crossing: Crossing = ((), ()),
-        *,
-        intercept: bool = True,
+        self, arm: RowFeatures, context: RowFeatures, *, n_items: int, intercept: bool = True
     ) -> None:
-        self.arm, self.context, self.crossing = arm, context, crossing
-        self.intercept = intercept
-        self.left = column_indices(arm.columns, crossing[0])
-        self.right = column_indices(context.columns, crossing[1])
+        self.arm, self.context, self.n_items, self.intercept = arm, context, n_items, intercept
+        self.crossing = _chosen_crossing(arm, context, n_items=n_items)
+        self.left = column_indices(arm.columns, self.crossing[0])
+        self.right = column_indices(context.columns, self.crossing[1])
         # About the norm of the products: each group of a side has norm 1.
-        self.crossed_norm = math.sqrt(max(1, len(crossing[0])) * max(1, len(crossing[1])))
-        shared = [plain for plain in context.columns if CONTEXT_GROUPS[plain] in groups]
-        by_item = [plain for plain in context.columns if BY_ITEM[plain] in item_groups]
-        self.shared = column_indices(context.columns, shared)
+        self.crossed_norm = math.sqrt(max(1, len(self.crossing[0]) * len(self.crossing[1])))
+        by_item = _by_item(context, n_items) if n_items else []
         self.by_item = column_indices(context.columns, by_item)
-        sizes = {name: size(columns) for name, columns in arm.columns.items()}
-        sizes |= {CONTEXT_GROUPS[plain]: size(context.columns[plain]) for plain in shared}
-        if CROSSED in groups:
-            sizes[CROSSED] = len(self.left) * len(self.right)
-        own = {ITEM: 1} if ITEM in item_groups else {}
-        own |= {BY_ITEM[plain]: size(context.columns[plain]) for plain in by_item}
+        sizes = {group: size(columns) for group, columns in arm.columns.items()}
+        sizes |= {CONTEXT_GROUPS[group]: size(own) for group, own in context.columns.items()}
+        if n_products := len(self.left) * len(self.right):
+            sizes[CROSSED] = n_products
+        own = {ITEM: 1} if n_items else {}
+        own |= {BY_ITEM[group]: size(context.columns[group]) for group in by_item}
         self.columns, self.item_columns = side_by_side(sizes, 1), side_by_side(own, 0)
         self.n_features, self.n_item_columns = 1 + sum(sizes.values()), sum(own.values())
         self.blocks = self._blocks(self.columns)
@@ -236,20 +216,6 @@ class Features:
                 found[group] = np.arange(each.start, each.stop)
         return found
 
-    def only(self, groups: Sequence[str], item_groups: Sequence[str]) -> "Features":
-        """Return some groups, and the columns that products need."""
-        crossing: Crossing = self.crossing if CROSSED in groups else ((), ())
-        context_groups = {plain for plain, group in CONTEXT_GROUPS.items() if group in groups}
-        context_groups |= {plain for plain, group in BY_ITEM.items() if group in item_groups}
-        return Features(
-            self.arm.only([*groups, *crossing[0]]),
-            self.context.only([*context_groups, *crossing[1]]),
-            groups,
-            item_groups,
-            crossing,
-            intercept=self.intercept,
-        )
-
     def design(self, table: FloatArray, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return φ and c of arms, shapes (n, n_features) and (n, n_item_columns).
 
@@ -261,33 +227,16 @@ class Features:
         if self.context.n_columns:
             context = self.context.design(contexts)
             first = 1 + self.arm.n_columns
-            crossed = first + len(self.shared)
-            phi[:, first:crossed] = context[:, self.shared]
-            if CROSSED in self.columns:
-                left, right = phi[:, 1 + self.left], context[:, self.right] / self.crossed_norm
-                products = left[:, :, None] * right[:, None, :]
-                phi[:, crossed:] = products.reshape(len(phi), -1)
+            crossed = first + self.context.n_columns
+            phi[:, first:crossed] = context
+            left, right = phi[:, 1 + self.left], context[:, self.right] / self.crossed_norm
+            products = left[:, :, None] * right[:, None, :]
+            phi[:, crossed:] = products.reshape(len(phi), -1)
             c[:, 1:] = context[:, self.by_item]
         return phi, c
 
 
-def joint_features(
-    arm: RowFeatures,
-    context: RowFeatures,
-    crossing: Crossing,
-    *,
-    n_items: int,
-    intercept: bool = True,
-) -> Features:
-    """Return all groups that may enter the reward model."""
-    groups = [*arm.columns, *(CONTEXT_GROUPS[group] for group in context.columns)]
-    if all(crossing):
-        groups.append(CROSSED)
-    item_groups = [ITEM, *_by_item(context, n_items)] if n_items else []
-    return Features(arm, context, groups, item_groups, crossing, intercept=intercept)
-
-
-def chosen_crossing(arm: RowFeatures, context: RowFeatures, *, n_items: int) -> Crossing:
+def _chosen_crossing(arm: RowFeatures, context: RowFeatures, *, n_items: int) -> Crossing:
     """Return the groups to multiply: latent coordinates and filled entries, if these are not many.
 
     Otherwise latent coordinates, or filled entries on a side without any. Nothing if that is still
@@ -315,7 +264,7 @@ def _by_item(context: RowFeatures, n_items: int) -> list[str]:
     for groups in (ROW_GROUPS, (LATENT, FILLED), (LATENT,)):
         found = [group for group in groups if group in context.columns]
         if sum(size(context.columns[group]) for group in found) <= most:
-            return [BY_ITEM[group] for group in found]
+            return found
     return []
 
 

@@ -1,13 +1,13 @@
-"""Items: arms that return, each with coefficients δ̄_i ~ N(0, I) that are integrated out.
+"""Items: arms that return, each with coefficients d_i ~ N(0, σ²I) that are integrated out.
 
-A reward of item i is r = φ'θ̄ + c'δ̄_i + noise, in units of the noise; φ and c come times their
-scales. The first entry of c is constant: the item's effect. With A_i = I + Σcc', B_i = Σcφ' and
-s_i = Σcr over its rewards (`regression`), δ̄_i given θ̄ has the mean A_i⁻¹(s_i − B_iθ̄) and the
-covariance A_i⁻¹. So the reward of an arm of item i is
+A reward of item i is r = φ'a + c'd_i + noise of variance σ²; φ and c come times their scales. The
+first entry of c is constant: the item's effect. With A_i = I + Σcc', B_i = Σcφ' and s_i = Σcr over
+its rewards (`regression`), d_i given a has the mean A_i⁻¹(s_i − B_i a) and the covariance σ²A_i⁻¹.
+So the reward of an arm of item i is
 
-    φ̃'θ̄ + c'A_i⁻¹s_i + a rest of variance c'A_i⁻¹c,   φ̃ = φ − B_i'A_i⁻¹c,
+    φ̃'a + c'A_i⁻¹s_i + a rest of variance σ²c'A_i⁻¹c,   φ̃ = φ − B_i'A_i⁻¹c,
 
-and a further reward adds the sample (φ̃, r − c'A_i⁻¹s_i)/√(1 + c'A_i⁻¹c) to the regression of θ̄.
+and a further reward adds the sample (φ̃, r − c'A_i⁻¹s_i)/√(1 + c'A_i⁻¹c) to the regression of a.
 """
 
 import math
@@ -36,7 +36,7 @@ def items_kept(n_columns: int, n_features: int) -> int:
 
 
 class ItemPosterior(NamedTuple):
-    """What is known of the coefficients δ̄ of an item, given θ̄; or of several items, stacked.
+    """What is known of the coefficients d of an item, given a; or of several items, stacked.
 
     Attributes
     ----------
@@ -78,6 +78,12 @@ class Items:
         )
         self._waiting: tuple[int, ItemPosterior] | None = None
 
+    @classmethod
+    def unknown(cls, n_columns: int, n_features: int) -> "Items":
+        """Return items without rewards."""
+        nothing = np.zeros((0, n_columns, n_columns)), np.zeros((0, n_columns, n_features + 1))
+        return cls(np.empty(0, dtype=np.uint64), ItemPosterior(*nothing))
+
     def __len__(self) -> int:
         self._settle()
         return len(self._places)
@@ -111,16 +117,16 @@ class Items:
         _kernels.condition(*self._posteriors, places, c, phi, means, variances)
         return phi, means, variances
 
-    def coefficients(self, keys: Keys, theta: FloatArray) -> FloatArray:
-        """Return the posterior mean of each item's δ̄ given θ̄, shape (n, n_columns)."""
+    def coefficients(self, keys: Keys, a: FloatArray) -> FloatArray:
+        """Return the posterior mean of each item's d given a, shape (n, n_columns)."""
         covariances, sums = self.of_each(keys)
-        residuals = sums[:, :, -1] - sums[:, :, :-1] @ theta
+        residuals = sums[:, :, -1] - sums[:, :, :-1] @ a
         return np.asarray((covariances @ residuals[:, :, None])[:, :, 0])
 
     def update(
         self, key: int, c: FloatArray, phi: FloatArray, target: float
     ) -> tuple[FloatArray, float]:
-        """Learn a reward; return the sample that it adds to the regression of θ̄."""
+        """Learn a reward; return the sample that it adds to the regression of a."""
         self._settle()
         place, row = self._places.get(key, 0), np.append(phi, target)
         covariance, sums = (each[place] for each in self._posteriors)

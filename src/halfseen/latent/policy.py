@@ -23,12 +23,12 @@ from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.factors.model import HalfSeenRows
 from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.latent import explanation
-from halfseen.latent.epoch import Epoch, LatentRecord, is_different
+from halfseen.latent.epoch import Epoch, LatentRecord, is_informative
 from halfseen.latent.groups import ALL_GROUPS
-from halfseen.latent.history import DEFAULT_MEMORY, History, Sample, arms_kept
+from halfseen.latent.history import DEFAULT_MEMORY, History, arms_kept
 from halfseen.latent.plausible import n_implausible
 from halfseen.latent.reward_model import Candidates, RewardModel
-from halfseen.latent.row_model import OfferedRows, RowModel
+from halfseen.latent.row_model import OfferedRows, RowModel, Sample
 from halfseen.latent.saving import HISTORY, RECORD, EpochField, PendingField
 from halfseen.latent.settings import Settings
 from halfseen.latent.surprise import SURPRISE, Surprise
@@ -39,7 +39,7 @@ from halfseen.policies.ambient import scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.imputed import EXPLORATIONS
 from halfseen.policies.registry import register_policy
-from halfseen.state import Each, Flag, Levels, Maybe, Part, Value, Whole
+from halfseen.state import Each, Levels, Maybe, Part, Value, Whole
 from halfseen.values import Choice, FloatArray, Note, Slate
 from halfseen.values.reasons import Groups, Reasons
 
@@ -64,14 +64,11 @@ class _Schedule(NamedTuple):
     ----------
     next_due : int
         The round after which one is due.
-    is_informative : bool
-        Whether rewards have differed since the last epoch opened.
     context_since : int
         Round before the first context.
     """
 
     next_due: int = 1
-    is_informative: bool = False
     context_since: int = 0
 
     def next(self, round: int, growth: float, longest: float) -> "_Schedule":
@@ -129,7 +126,6 @@ class LatentUcb(Policy):
         "_schedule": Value(
             _Schedule,
             next_due=Whole(),
-            is_informative=Flag(),
             context_since=Whole(),
         ),
     }
@@ -468,14 +464,10 @@ class LatentUcb(Policy):
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the current epoch's regression."""
-        before = self._history.last_reward
         row = self._row(note)
         epoch, model = self._epoch, self._model
         level = self._history.last_level if model is None else model.drift.level
         self._history = self._history.plus(note.round, *row, reward, level)
-        usual = 0.0 if self.through_origin else reward if before is None else before
-        if not self._schedule.is_informative and is_different(reward, usual):
-            self._schedule = self._schedule._replace(is_informative=True)
         if epoch is not None and model is not None:
             is_last = not self._pending.keys() - {note.round}
             model, square = model.updated(*row, reward, moves_level=is_last)
@@ -550,9 +542,9 @@ class LatentUcb(Policy):
     @property
     def _is_refit_due(self) -> bool:
         """Whether an epoch is due: so many rounds have passed, or rewards differ at last."""
-        schedule = self._schedule
-        is_due = self._round >= schedule.next_due
-        return self._round > 0 and (is_due or (schedule.is_informative and self._model is None))
+        if self._round >= self._schedule.next_due:
+            return True
+        return self._model is None and is_informative(self._settings, self._history)
 
     def _refit(self) -> None:
         """Open an epoch: fit both models to what still counts."""
@@ -569,16 +561,14 @@ class LatentUcb(Policy):
         if last is not None:
             self._log = (*self._log[1 - _LONGEST_LOG :], last.record)
         self._epoch, self._history = epoch, history
-        schedule = schedule.next(round, self.growth, settings.longest_epoch)
-        # What was learned is in the models, or has faded.
-        self._schedule = schedule._replace(is_informative=False)
+        self._schedule = schedule.next(round, self.growth, settings.longest_epoch)
 
     def _compact_if_full(self) -> None:
         """Keep memory bounded."""
         is_full = len(self._history) >= 2 * self._arms.max_rows
         if is_full and self._epoch is not None:
-            features, history = self._epoch.features, self._history
-            self._history = self._settings.bounded(history, features, self._first_pending)
+            features = self._epoch.features
+            self._history = self._history.bounded(features, self._settings, self._first_pending)
 
     @property
     def _first_pending(self) -> float:

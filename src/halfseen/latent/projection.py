@@ -23,7 +23,7 @@ _LARGEST_PROJECTED = 100.0
 _ROUNDING = 1e-10
 
 
-def in_new_features(
+def projected(
     sums: Statistics, old: Features, new: Features, arms: FloatArray, contexts: FloatArray
 ) -> Statistics | None:
     """Return sums in new features, given some arms with their contexts.

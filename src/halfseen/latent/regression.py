@@ -2,9 +2,8 @@
 
 A reward of item i is r = φ'θ + c'δ_i + noise, the noise of variance σ², with independent prior
 coefficients of deviation στ, where every column of φ and of c has its τ. Coefficients are in units
-of τ here, a = θ/τ and d_i = δ_i/τ, and φ and c come times τ. (With rewards in units of σ these are
-θ̄ and δ̄_i of `reward_model` and `items`.) With the sums over the rewards of each
-item i, the posterior precision of (d_1, d_2, …, a), times σ², has the blocks
+of τ, a = θ/τ and d_i = δ_i/τ, and φ and c come times τ. With the sums over the rewards of each item
+i, the posterior precision of (d_1, d_2, …, a), times σ², has the blocks
 
     A_i = I + Σcc',   B_i = Σcφ',   P = I + Σφφ'   (over all rewards),
 
@@ -52,8 +51,6 @@ class Statistics(NamedTuple):
     shift : float
         0 without an intercept.
     n_rewards : float
-    pure_error_squares : float
-        Sum of squared rewards that `products` lack: of equal arms around their means.
     """
 
     products: FloatArray
@@ -61,12 +58,11 @@ class Statistics(NamedTuple):
     item_products: FloatArray
     shift: float
     n_rewards: float
-    pure_error_squares: float = 0.0
 
     @property
     def mean_square(self) -> float:
         """Mean of (r − shift)²."""
-        return (float(self.products[-1, -1]) + self.pure_error_squares) / self.n_rewards
+        return float(self.products[-1, -1]) / self.n_rewards
 
     @property
     def mean(self) -> float:
@@ -88,8 +84,7 @@ class Statistics(NamedTuple):
         products, sums, more = self.products.copy(), self.item_products.copy(), self.shift - shift
         products[:, -1] += more * products[:, 0]
         products[-1] += more * products[0]
-        if self.n_item_columns:
-            sums[:, :, -1] += more * sums[:, :, 0]
+        sums[:, :, -1] += more * sums[:, :, 0]
         return self._replace(products=products, item_products=sums, shift=shift)
 
     def select(self, features: Any, item_columns: Any) -> "Statistics":
@@ -102,27 +97,15 @@ class Statistics(NamedTuple):
         )
 
     def plus(self, other: "Statistics") -> "Statistics":
-        """Return the statistics of the rewards of both, with this shift.
-
-        If c has other columns in the other one, as after a map without items, items keep
-        what this one has.
-        """
+        """Return the statistics of the rewards of both, with this shift."""
         other = other.shifted(self.shift)
-        keys, sums = self.keys, self.item_products
-        if other.item_products.shape[1:] == sums.shape[1:] and len(other.keys):
-            keys, places = np.unique(np.append(keys, other.keys), return_inverse=True)
-            sums = np.zeros((len(keys), *sums.shape[1:]))
-            sums[places[: len(self.keys)]] += self.item_products
-            sums[places[len(self.keys) :]] += other.item_products
-        joint = Statistics(
-            self.products + other.products,
-            keys,
-            sums,
-            self.shift,
-            self.n_rewards + other.n_rewards,
-            self.pure_error_squares + other.pure_error_squares,
-        )
-        return joint.with_most_played()
+        keys, places = np.unique(np.append(self.keys, other.keys), return_inverse=True)
+        sums = np.zeros((len(keys), *self.item_products.shape[1:]))
+        sums[places[: len(self.keys)]] += self.item_products
+        sums[places[len(self.keys) :]] += other.item_products
+        n_rewards = self.n_rewards + other.n_rewards
+        products = self.products + other.products
+        return Statistics(products, keys, sums, self.shift, n_rewards).with_most_played()
 
     def mapped(self, matrix: FloatArray, item_matrix: FloatArray) -> "Statistics":
         """Return the statistics for other features, which are φ and c times matrices.
@@ -184,8 +167,8 @@ class Posterior:
         L and L⁻¹, lower triangular.
     white : ndarray, shape (n_features,)
         w.
-    log_det_v, log_det : float
-        log det V and log det K.
+    log_det : float
+        log det K.
     residual : float
         r'K⁻¹r.
     """
@@ -200,12 +183,11 @@ class Posterior:
         white = self.item_white.reshape(-1, len(scale))
         rest = scale[:, None] * statistics.products * scale - white.T @ white
         (self.root,) = roots = _roots(rest[None, :-1, :-1])
-        self.log_det_v = _log_det(roots)
-        self.log_det = self.log_det_v + _log_det(item_roots)
+        self.log_det = _log_det(roots) + _log_det(item_roots)
         (self.root_inverse,) = _inverses(roots)
         self.white = self.root_inverse @ rest[:-1, -1]
         explained = float(self.white @ self.white)
-        self.residual = max(0.0, float(rest[-1, -1]) - explained) + statistics.pure_error_squares
+        self.residual = max(0.0, float(rest[-1, -1]) - explained)
 
     @cached_property
     def mean(self) -> FloatArray:

@@ -1,14 +1,14 @@
 """The reward model: r = φ'θ + c'δ_i + noise, with prior scales by evidence.
 
-Rewards are centred and divided by the deviation σ of the noise, and features come times their
-scales τ, so that the coefficients are θ̄ = θ/(στ) ~ N(0, I), and δ̄_i likewise. The intercept is the
-first of θ̄. The posterior of θ̄ is `ridge`, with precision V and mean V⁻¹u of `regression`; that of
-δ̄_i given θ̄ is in `items`. The expected reward of an arm of item i has, in units of σ, the mean and
-the variance
+Rewards are centred, and features come times their scales τ, so that the coefficients are a = θ/τ
+and d_i = δ_i/τ, each with the prior N(0, σ²I). The intercept is the first of a. The posterior of a
+is `ridge`, with V and u of `regression`; that of d_i given a is in `items`. The expected reward of
+an arm of item i has the mean and the variance
 
-    φ̃'E[θ̄] + c'A_i⁻¹s_i,   φ̃'V⁻¹φ̃ + c'A_i⁻¹c,   φ̃ = φ − B_i'A_i⁻¹c.
+    φ̃'E[a] + c'A_i⁻¹s_i,   σ²(φ̃'V⁻¹φ̃ + c'A_i⁻¹c),   φ̃ = φ − B_i'A_i⁻¹c.
 """
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -17,14 +17,9 @@ from numpy.typing import NDArray
 
 from halfseen.factors.rows import Keys, item_keys
 from halfseen.latent.drift import FIXED, Drift
-from halfseen.latent.evidence import (
-    LOWEST,
-    Evidence,
-    Scales,
-    reduced_design,
-)
-from halfseen.latent.features import Features, column_indices, size
-from halfseen.latent.groups import BY_ITEM, CROSSED, ITEM, ROW_GROUPS, group_of
+from halfseen.latent.evidence import Evidence, Scales, reduced_design
+from halfseen.latent.features import Features, size
+from halfseen.latent.groups import BY_ITEM, CROSSED, ITEM, ROW_GROUPS
 from halfseen.latent.history import Observations
 from halfseen.latent.items import ItemPosterior, Items
 from halfseen.latent.regression import Posterior, Statistics, sums_by_item
@@ -32,11 +27,8 @@ from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import FloatArray, Slate
 
-NEGLIGIBLE = -4.0
-"""A group whose log τ is not above this is left out: it moves rewards by 2 % of their noise."""
-
-# Rewards farther from the mean than this many deviations of the noise are clipped.
-_LARGEST_TARGET = 1e50
+NEGLIGIBLE = math.exp(-4.0)
+"""A column whose τ is below this is left out: it moves rewards by at most 2 % of their noise."""
 
 
 class Candidates(NamedTuple):
@@ -49,7 +41,7 @@ class Candidates(NamedTuple):
     keys : ndarray of uint64, shape (n_arms,)
         Which item each arm is. If items have no coefficients, this and the following are empty.
     item_means, item_variances : ndarray, shape (n_arms,)
-        c'A⁻¹s and c'A⁻¹c, in units of the noise.
+        c'A⁻¹s and c'A⁻¹c.
     """
 
     phi: FloatArray
@@ -64,23 +56,26 @@ class RewardModel(NamedTuple):
     Attributes
     ----------
     features : Features
-        Without negligible groups.
-    taus, item_taus : ndarray, shapes (n_features,) and (n_item_columns,)
-        τ of each column of φ, and of c.
+    columns, item_columns : ndarray of int
+        The columns of φ, and of c, that are not negligible.
+    taus, item_taus : ndarray
+        Their τ.
     constant_share : float
         η, the share of the variance of differences between arms that contexts do not change.
     scales : Scales
     centre : float
         Mean of the rewards, without their level.
     ridge : Ridge
-        Posterior of θ̄.
+        Posterior of a.
     items : Items
-        Posteriors of δ̄_i given θ̄.
+        Posteriors of d_i given a.
     drift : Drift
         Of the level of rewards.
     """
 
     features: Features
+    columns: NDArray[np.int64]
+    item_columns: NDArray[np.int64]
     taus: FloatArray
     item_taus: FloatArray
     constant_share: float
@@ -92,8 +87,10 @@ class RewardModel(NamedTuple):
 
     @property
     def theta(self) -> FloatArray:
-        """E[θ]/σ, the coefficients of φ, shape (n_features,)."""
-        return self.taus * self.ridge.estimate
+        """E[θ] of all columns of φ, shape (n_features,)."""
+        theta = np.zeros(self.features.n_features)
+        theta[self.columns] = self.taus * self.ridge.estimate
+        return theta
 
     @property
     def shift(self) -> float:
@@ -101,26 +98,35 @@ class RewardModel(NamedTuple):
         return self.centre + self.drift.level
 
     @classmethod
-    def of(
-        cls,
-        features: Features,
-        scales: Scales,
-        centre: float,
-        ridge: Ridge,
-        items: Items,
-        drift: Drift = FIXED,
+    def unfitted(
+        cls, features: Features, scales: Scales, centre: float = 0.0, drift: Drift = FIXED
     ) -> "RewardModel":
-        """Return the model of features and their scales."""
-        taus, item_taus = _taus(features, scales)
-        share = _constant_share(features, taus, item_taus)
-        return cls(features, taus, item_taus, share, scales, centre, ridge, items, drift)
+        """Return the model of some scales without any reward."""
+        taus = scales.taus(features.blocks, features.n_features)
+        item_taus = scales.taus(features.item_blocks, features.n_item_columns)
+        # Of φ one block stays in any case; of c its first column, the effects of items.
+        least = min(NEGLIGIBLE, taus[1:].max(initial=0.0))
+        columns = np.flatnonzero(taus >= least)
+        item_columns = np.flatnonzero((item_taus >= NEGLIGIBLE) | (np.arange(len(item_taus)) == 0))
+        return cls(
+            features,
+            columns,
+            item_columns,
+            taus[columns],
+            item_taus[item_columns],
+            _constant_share(features, taus, item_taus),
+            scales,
+            centre,
+            Ridge(len(columns), ridge=1.0),
+            Items.unknown(len(item_columns), len(columns)),
+            drift,
+        )
 
     @classmethod
     def fitted(
         cls,
         features: Features,
         rows: Observations,
-        pure_error: float = 0.0,
         summary: Statistics | None = None,
         last: Mapping[str, float] | None = None,
         drift: Drift = FIXED,
@@ -132,9 +138,6 @@ class RewardModel(NamedTuple):
         features : Features
             All groups that may matter.
         rows : Observations
-            Different arms.
-        pure_error : float
-            Root of the sum of squared differences between rewards and the means in `rows`.
         summary : Statistics, optional
             Of more rewards.
         last : mapping, optional
@@ -144,30 +147,26 @@ class RewardModel(NamedTuple):
         """
         centre = _mean(rows, summary) if features.intercept else 0.0
         phi, c = features.design(rows.arms, rows.contexts)
-        statistics = rows.statistics(phi, c, shift=centre, pure_error=pure_error)
+        statistics = rows.statistics(phi, c, shift=centre)
         reduced, blocks = statistics, features.blocks
         if summary is not None:
             reduced = statistics = statistics.plus(summary)
         elif any(len(each) > len(phi) for each in blocks.values()):
             few, blocks = reduced_design(phi, blocks)
-            reduced = rows.statistics(few, c, shift=centre, pure_error=pure_error)
+            reduced = rows.statistics(few, c, shift=centre)
         scales = Evidence(reduced, blocks, features.item_blocks).maximise(last or {})
-        kept = _not_negligible(features, scales)
-        some = statistics.select(
-            np.append(0, column_indices(features.columns, kept.columns)),
-            column_indices(features.item_columns, kept.item_columns),
-        )
-        posterior = Posterior(some, *_taus(kept, scales))
-        sums, white = posterior.item_sums, posterior.white / scales.noise_scale
-        sums[:, :, -1] /= scales.noise_scale
-        ridge, root = Ridge(kept.n_features, ridge=1.0), np.ascontiguousarray(posterior.root.T)
-        ridge.set_root(root, white, posterior.log_det_v, int(some.n_rewards))
-        items = Items(some.keys, ItemPosterior(posterior.item_covariances, sums))
-        return cls.of(kept, scales, centre, ridge, items, drift)
+        model = cls.unfitted(features, scales, centre, drift)
+        some = statistics.select(model.columns, model.item_columns)
+        posterior = Posterior(some, model.taus, model.item_taus)
+        root = np.ascontiguousarray(posterior.root.T)
+        model.ridge.set_root(root, posterior.white, 0.0, int(some.n_rewards))
+        found = ItemPosterior(posterior.item_covariances, posterior.item_sums)
+        return model._replace(items=Items(some.keys, found))
 
     def design(self, table: FloatArray, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return τφ and τc of arms, with contexts (n or 1, context_dim)."""
         phi, c = self.features.design(table, contexts)
+        phi, c = phi.take(self.columns, axis=1), c.take(self.item_columns, axis=1)
         phi *= self.taus
         c *= self.item_taus
         return phi, c
@@ -176,7 +175,7 @@ class RewardModel(NamedTuple):
         """Return the arms of a slate, with their context (1, context_dim)."""
         table = slate._table
         phi, c = self.design(table, contexts)
-        if not self.features.n_item_columns:
+        if not self.features.n_items:
             return Candidates(phi)  # φ̃ = φ
         keys = self.keys(table, slate._items)
         conditioned, means, variances = self.items.conditioned(keys, c, phi)
@@ -195,30 +194,26 @@ class RewardModel(NamedTuple):
 
     def score(self, arms: Candidates, alpha: float, item_alpha: float) -> FloatArray:
         """Return scores, estimates and widths σ√(α² φ̃'V⁻¹φ̃ + α_item² c'A⁻¹c), shape (3, n)."""
-        _, scores = self.ridge.score(arms.phi, lambda log_det, n_samples: alpha)
-        if self.features.n_item_columns:
-            scores[1] += arms.item_means
-            scores[2] = np.sqrt(scores[2] ** 2 + item_alpha**2 * arms.item_variances)
-        scores *= self.scales.noise_scale
-        scores[1] += self.shift
-        np.add(scores[1], scores[2], out=scores[0])
-        return scores
+        estimates, widths = self.ridge.predict(arms.phi)
+        estimates, variances = estimates + self.shift, (alpha * widths) ** 2
+        if self.features.n_items:
+            estimates += arms.item_means
+            variances += item_alpha**2 * arms.item_variances
+        widths = self.scales.noise_scale * np.sqrt(variances)
+        return np.array([estimates + widths, estimates, widths])
 
     def draw(self, arms: Candidates, random: np.random.Generator) -> FloatArray:
         """Return rewards of arms under parameters drawn from the posterior, minus the estimates.
 
-        With V = R'R, u = R'⁻¹φ and g standard normal, u·g has the posterior's variance φ'V⁻¹φ.
+        With V = R'R, u = R'⁻¹φ̃ and g standard normal, σu·g has the posterior's variance σ²φ̃'V⁻¹φ̃.
         """
-        ridge = self.ridge
-        drawn = Ridge(ridge.dim, ridge=ridge.ridge)
-        normals = random.standard_normal(ridge.dim)
-        drawn.set_root(ridge.factor, normals, ridge.log_det, ridge.n_samples)
-        drawn_rewards = drawn.predict(arms.phi)[0]
-        if self.features.n_item_columns:
+        normals = random.standard_normal(self.ridge.dim)
+        drawn_rewards = (self.ridge.whitened(arms.phi) * normals).sum(axis=1)
+        if self.features.n_items:
             items, copies = np.unique(arms.keys, return_inverse=True)
             effects = random.standard_normal(len(items))[copies]
-            drawn_rewards = drawn_rewards + np.sqrt(arms.item_variances) * effects
-        return self.scales.noise_scale * drawn_rewards
+            drawn_rewards += np.sqrt(arms.item_variances) * effects
+        return np.asarray(self.scales.noise_scale * drawn_rewards)
 
     def win_shares(
         self,
@@ -230,7 +225,7 @@ class RewardModel(NamedTuple):
     ) -> FloatArray:
         """Return how often each arm is best in draws as of `draw`, whose best is `played`."""
         white = self.ridge.whitened(arms.phi)
-        own = np.sqrt(arms.item_variances) if self.features.n_item_columns else None
+        own = np.sqrt(arms.item_variances) if self.features.n_items else None
         return win_shares(keys, estimates / self.scales.noise_scale, white, played, random, own)
 
     def copied(self) -> "RewardModel":
@@ -240,12 +235,12 @@ class RewardModel(NamedTuple):
     def residuals(self, rows: Observations) -> FloatArray:
         """Return rewards minus estimates, shape (n,)."""
         phi, c = self.design(rows.arms, rows.contexts)
-        theta = self.ridge.estimate
-        estimates = phi @ theta
-        if self.features.n_item_columns:
+        a = self.ridge.estimate
+        estimates = self.centre + phi @ a
+        if self.features.n_items:
             keys, numbers = np.unique(self.keys(rows.arms, rows.items), return_inverse=True)
-            estimates += (c * self.items.coefficients(keys, theta)[numbers]).sum(axis=1)
-        return np.asarray(rows.rewards - self.centre - self.scales.noise_scale * estimates)
+            estimates += (c * self.items.coefficients(keys, a)[numbers]).sum(axis=1)
+        return rows.rewards - estimates
 
     def information(self, rows: Observations, columns: FloatArray) -> FloatArray:
         """Return Z'K⁻¹Z for columns Z (n, k), where σ²K is the covariance of all rewards.
@@ -256,7 +251,7 @@ class RewardModel(NamedTuple):
         phi, c = self.design(rows.arms, rows.contexts)
         weighted = rows.counts[:, None] * columns
         products, cross = columns.T @ weighted, weighted.T @ phi
-        if self.features.n_item_columns:
+        if self.features.n_items:
             keys, sums = sums_by_item(self.keys(rows.arms, rows.items), c, weighted)
             items = self.items.of_each(keys)
             slopes = (items.covariance @ sums).reshape(-1, columns.shape[1])
@@ -286,19 +281,18 @@ class RewardModel(NamedTuple):
         item : int
             Item id.
         """
-        sigma, ridge, items = self.scales.noise_scale, self.ridge.fork(), self.items.fork()
+        ridge, items, target = self.ridge.fork(), self.items.fork(), reward - self.shift
         (phi,), (c,) = self.design(arm[None], context[None])
-        target = (reward - self.shift) / sigma
-        target = min(max(target, -_LARGEST_TARGET), _LARGEST_TARGET)
-        if self.features.n_item_columns:
+        if self.features.n_items:
             (key,) = self.keys(arm[None], np.array([item])).tolist()
             phi, target = items.update(key, c, phi, target)
         (estimate,), (width,) = ridge.predict(phi[None])
         residual = target - float(estimate)
         ridge.update(phi, target)
-        drift = self.drift.updated(sigma * residual) if moves_level else self.drift
+        drift = self.drift.updated(residual) if moves_level else self.drift
         model = self._replace(ridge=ridge, items=items, drift=drift)
-        return model, residual * residual / (1.0 + float(width) ** 2)
+        deviations = residual / self.scales.noise_scale
+        return model, deviations * deviations / (1.0 + float(width) ** 2)
 
 
 def _mean(rows: Observations, summary: Statistics | None) -> float:
@@ -307,12 +301,6 @@ def _mean(rows: Observations, summary: Statistics | None) -> float:
     if summary is not None:
         total, n = total + summary.n_rewards * summary.mean, n + summary.n_rewards
     return total / n
-
-
-def _taus(features: Features, scales: Scales) -> tuple[FloatArray, FloatArray]:
-    """Return τ of each column of φ, and of c."""
-    taus = scales.taus(features.blocks, features.n_features)
-    return taus, scales.taus(features.item_blocks, features.n_item_columns)
 
 
 def _constant_share(features: Features, taus: FloatArray, item_taus: FloatArray) -> float:
@@ -326,18 +314,3 @@ def _constant_share(features: Features, taus: FloatArray, item_taus: FloatArray)
     constant = sum(variances.get(group, 0.0) for group in (*ROW_GROUPS, ITEM))
     varying = sum(variances.get(group, 0.0) for group in (CROSSED, *BY_ITEM.values()))
     return constant / (constant + varying) if varying else 1.0
-
-
-def _not_negligible(features: Features, scales: Scales) -> Features:
-    """Return the groups that move rewards; at least one if there is any."""
-    logs: dict[str, float] = {}
-    for block in (*features.blocks, *features.item_blocks):
-        group = group_of(block)
-        logs[group] = max(logs.get(group, LOWEST), scales.logs[block])
-    groups = [group for group in features.columns if logs[group] > NEGLIGIBLE]
-    if features.columns and not groups:
-        groups = [max(features.columns, key=logs.__getitem__)]
-    by_item = [
-        group for group in features.item_columns if group == ITEM or logs[group] > NEGLIGIBLE
-    ]
-    return features.only(groups, by_item)

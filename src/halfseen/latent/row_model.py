@@ -4,7 +4,8 @@ The factor model is x = μ + Wz + ε (`halfseen.factors.model`), fitted to the d
 so far. With few rows it is fitted anew in every epoch, later when the rounds have grown by half.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,13 @@ from halfseen.factors.model import (
     choose_rank,
     fit_rank,
 )
-from halfseen.factors.rows import evenly_spaced, item_keys, row_keys
-from halfseen.latent.features import RowFeatures
+from halfseen.factors.rows import NO_ITEM, evenly_spaced, item_keys, row_keys, widened_rows
 from halfseen.latent.groups import FILLED, LATENT, MASK, ROW_GROUPS
-from halfseen.latent.history import Sample
 from halfseen.latent.plausible import limits_of, no_limits, plausible
 from halfseen.latent.settings import Settings
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
+from halfseen.linear.history import Reservoir
+from halfseen.state import Part
 from halfseen.values import FloatArray
 
 MOST_AMBIENT_FEATURES = 600
@@ -36,6 +37,68 @@ _LEAST_RECURRENCE = 0.1
 _REFIT_SHARE = 0.5
 # Work of a search for the rank: about 40 milliseconds on one core.
 _SEARCH_WORK = 4e8
+
+
+class Sample:
+    """A uniform sample of offered rows with their item ids.
+
+    Parameters
+    ----------
+    dim, max_rows, seed : int
+    recent : bool
+        Whether old rows disappear with time.
+    """
+
+    STATE: ClassVar = {"_rows": Part()}
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, dim: int, *, max_rows: int, seed: int, recent: bool) -> None:
+        # The first column has the item ids.
+        self._rows = Reservoir(1 + dim, max_rows=max_rows, seed=seed, recent=recent)
+
+    def plus(self, table: FloatArray, items: NDArray[np.int64] | None) -> "Sample":
+        """Return the sample with more rows (n, dim); this one must not be changed any more."""
+        rows = np.empty((len(table), self._rows.dim))
+        rows[:, 0] = NO_ITEM if items is None else items
+        rows[:, 1:] = table
+        more = object.__new__(Sample)
+        more._rows = self._rows.fork()
+        more._rows.add(rows)
+        return more
+
+    @property
+    def max_rows(self) -> int:
+        """Most rows that are kept."""
+        return self._rows.max_rows
+
+    @property
+    def n_offered(self) -> int:
+        """Rows so far, kept or not."""
+        return self._rows.n_arms
+
+    @property
+    def table(self) -> FloatArray:
+        """The kept rows, shape (n, dim), as a new array."""
+        return np.array(self._rows.rows[:, 1:], order="C")
+
+    @property
+    def items(self) -> NDArray[np.int64]:
+        """The item ids of the kept rows, shape (n,)."""
+        return self._rows.rows[:, 0].astype(np.int64)
+
+    def ages(self, n_rounds: int) -> FloatArray:
+        """Return the ages of the kept rows in rounds, as if rows had come at a constant rate."""
+        n_offered = self._rows.n_arms
+        later = n_offered - 1 - self._rows.numbers.astype(np.float64)
+        return later * (n_rounds / max(1, n_offered))
+
+    def widened(self, dim: int, first_levels: Mapping[int, int], max_rows: int) -> "Sample":
+        """Return the sample with more features, and at most `max_rows` rows."""
+        wider = object.__new__(Sample)
+        known = widened_rows(self.table, dim, first_levels)
+        wider._rows = self._rows.widened(np.column_stack([self.items, known]), max_rows)
+        return wider
 
 
 class OfferedRows(NamedTuple):
@@ -100,7 +163,7 @@ class RowModel(NamedTuple):
 
     @classmethod
     def unknown(cls, dim: int) -> "RowModel":
-        """Return what is known of rows that have never been offered."""
+        """Return the model of rows that have never been offered: every feature is ignored."""
         return cls(Factors.unknown(dim), np.zeros(dim), 0, 0, 0, 1.0, no_limits(dim))
 
     @classmethod
@@ -110,9 +173,10 @@ class RowModel(NamedTuple):
         offered: OfferedRows,
         round: int,
         last: "RowModel",
-        rank: int | None = None,
     ) -> "RowModel":
         """Fit the factor model to offered rows, if it is due; count items in any case."""
+        if not offered.table.size:
+            return last
         n_items = _n_items(offered)
         recurrence = 1.0 - n_items / max(1.0, offered.n_offered)
         returning = int(n_items + 0.5) if recurrence > _LEAST_RECURRENCE else 0
@@ -121,8 +185,9 @@ class RowModel(NamedTuple):
         table, weights = _distinct_rows(settings, offered)
         limits = limits_of(table)
         table = plausible(table, limits)
-        factors = _fitted_factors(settings, table, weights, last, rank)
-        shares = weights @ (table == table) / max(1e-300, weights.sum())
+        factors = _fitted_factors(settings, table, weights, last)
+        # Without weights, the share of a feature that is never hidden is exactly 1.
+        shares = (table == table).sum(axis=0) / max(1, len(table))
         return cls(factors, shares, len(table), round, returning, recurrence, limits)
 
     def _is_due(self, settings: Settings, offered: OfferedRows, round: int) -> bool:
@@ -132,13 +197,8 @@ class RowModel(NamedTuple):
         pause = min(_REFIT_SHARE * self.fitted_round, settings.longest_epoch)
         return round >= self.fitted_round + pause
 
-    def features(self, groups: Any, first_levels: dict[int, int]) -> RowFeatures:
-        """Return some groups of columns; levels of categories that came later are left out."""
-        known = {level: first for level, first in first_levels.items() if level < self.factors.dim}
-        return RowFeatures(self.factors, self.shares, list(groups), known, self.limits)
-
     def informative_groups(self, allowed: tuple[str, ...]) -> list[str]:
-        """Return those of some groups of columns that say what the others do not."""
+        """Return the allowed groups of columns that are not redundant."""
         factors, shares = self.factors, self.shares
         n_varying = int(np.count_nonzero(factors.scale))
         few = n_varying <= MOST_AMBIENT_FEATURES
@@ -181,14 +241,14 @@ def _n_items(offered: OfferedRows) -> float:
 
 
 def _fitted_factors(
-    settings: Settings, table: FloatArray, weights: FloatArray, last: RowModel, rank: int | None
+    settings: Settings, table: FloatArray, weights: FloatArray, last: RowModel
 ) -> Factors:
     """Return the factor model of different rows; the evidence chooses a rank that is not given."""
     some = evenly_spaced(len(table), SEARCH_ROWS)
     rows = HalfSeenRows(table[some], weights[some], through_origin=settings.through_origin)
     if rows.n_entries == 0:
         return rows.empty_model()
-    known = last.factors.widened(table.shape[1]) if last.n_rows else None
-    if rank is not None:
-        return fit_rank(rows, rank, known).model
+    known = last.factors.widened(table.shape[1])
+    if settings.rank is not None:
+        return fit_rank(rows, settings.rank, known).model
     return choose_rank(rows, known, most_work=_SEARCH_WORK).model

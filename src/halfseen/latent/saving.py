@@ -10,16 +10,14 @@ from halfseen.errors import ArchiveError
 from halfseen.factors.model import factors_field
 from halfseen.factors.rows import NO_ITEM, Keys
 from halfseen.latent.drift import DRIFT
-from halfseen.latent.epoch import Epoch, LatentRecord
+from halfseen.latent.epoch import Epoch, LatentRecord, joint_features
 from halfseen.latent.evidence import HIGHEST, LOWEST, Scales
-from halfseen.latent.features import Crossing, Features, joint_features
-from halfseen.latent.groups import ROW_GROUPS
+from halfseen.latent.features import Features
 from halfseen.latent.history import History, Observations
 from halfseen.latent.items import ItemPosterior, Items
 from halfseen.latent.regression import Statistics
 from halfseen.latent.reward_model import RewardModel
 from halfseen.latent.row_model import RowModel
-from halfseen.linear.ridge import Ridge
 from halfseen.state import Array, Maybe, Plain, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, Note
 
@@ -55,6 +53,7 @@ _ROWS = Value(
     items=Array(("n",), np.int64, low=NO_ITEM, high=LARGEST_ITEM),
     rewards=Array(("n",), low=-_LARGEST_MEAN, high=_LARGEST_MEAN),
     counts=Array(("n",), low=1.0, high=checks.LARGEST_HORIZON),
+    squares=Array(("n",), low=0.0, high=_LARGEST_PRODUCT),
     levels=Array(("n",), low=-LARGEST, high=LARGEST),
 )
 
@@ -66,11 +65,10 @@ _SUMMARY = Value(
     item_products=Array(("n_items", None, None), low=-_LARGEST_PRODUCT, high=_LARGEST_PRODUCT),
     shift=Real(-LARGEST, LARGEST),
     n_rewards=Real(0.0, checks.LARGEST_HORIZON, low_open=True),
-    pure_error_squares=Real(0.0, _LARGEST_PRODUCT),
 )
 
 
-HISTORY = Value(History, rows=_ROWS, pure_error=Real(0.0, LARGEST_POINT), summary=Maybe(_SUMMARY))
+HISTORY = Value(History, rows=_ROWS, summary=Maybe(_SUMMARY))
 """The field of a history."""
 
 
@@ -89,8 +87,6 @@ class RewardModelField(NamedTuple):
         """Return scales, posteriors and the level."""
         keys, posteriors = value.items.sorted()
         return {
-            "groups": list(value.features.columns),
-            "item_groups": list(value.features.item_columns),
             "logs": value.scales.logs,
             "noise": value.scales.noise_scale,
             "n_effective": value.scales.n_effective,
@@ -103,31 +99,23 @@ class RewardModelField(NamedTuple):
 
     def load(self, name: str, plain: Any, sizes: state.Sizes) -> RewardModel:
         """Return the model after checking its parts."""
-        known = [*self.features.columns, *self.features.item_columns]
+        blocks = [*self.features.blocks, *self.features.item_blocks]
+        if sorted(plain["logs"]) != sorted(blocks):
+            raise ArchiveError(f"logs must be those of {blocks}, got {sorted(plain['logs'])}")
         logs = {
-            str(group): checks.real("logs", log, LOWEST, HIGHEST)
-            for group, log in plain["logs"].items()
+            block: checks.real("logs", plain["logs"][block], LOWEST, HIGHEST) for block in blocks
         }
         noise = checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True)
         scales = Scales(logs, noise, checks.real("n_effective", plain["n_effective"], -_ROUNDING))
-        groups = [checked_groups(plain[name], tuple(known)) for name in ("groups", "item_groups")]
-        features = self.features.only(*groups)
-        ridge = Ridge(features.n_features, ridge=1.0)
-        state.restore(ridge, plain["ridge"])
-        sizes = state.Sizes(n_columns=features.n_item_columns, n_sums=features.n_features + 1)
-        keys = _KEYS.load("keys", plain["keys"], sizes)
-        items = Items(keys, _ITEM_POSTERIORS.load("items", plain["items"], sizes))
         centre = checks.real("centre", plain["centre"], -LARGEST, LARGEST)
         drift = DRIFT.load("drift", plain["drift"], sizes)
-        return RewardModel.of(features, scales, centre, ridge, items, drift)
-
-
-def checked_groups(given: Any, known: tuple[str, ...]) -> list[str]:
-    """Return the names of saved groups after checking them."""
-    groups = [checks.one_of("groups", group, known) for group in given]
-    if len(set(groups)) < len(groups):
-        raise ArchiveError(f"groups must be different, got {groups}")
-    return groups
+        model = RewardModel.unfitted(self.features, scales, centre, drift)
+        state.restore(model.ridge, plain["ridge"])
+        sizes = state.Sizes(n_columns=len(model.item_taus), n_sums=len(model.taus) + 1)
+        keys = _KEYS.load("keys", plain["keys"], sizes)
+        return model._replace(
+            items=Items(keys, _ITEM_POSTERIORS.load("items", plain["items"], sizes))
+        )
 
 
 _COUNTS = ("epoch", "round", "n_arms", "rank")
@@ -149,7 +137,7 @@ RECORD = Value(
 _ROW_MODEL = Value(
     RowModel,
     factors=factors_field("known"),
-    shares=Array(("known",), low=0.0, high=1.0 + 1e-9),
+    shares=Array(("known",), low=0.0, high=1.0),
     n_rows=Whole(),
     fitted_round=Whole(),
     n_items=Whole(),
@@ -168,9 +156,6 @@ class EpochField:
             "record": RECORD.dump(value.record),
             "arms": _ROW_MODEL.dump(value.arms),
             "context": _ROW_MODEL.dump(value.context),
-            "groups": [list(features.arm.columns), list(features.context.columns)],
-            "crossing": [list(each) for each in features.crossing],
-            "by_item": bool(features.item_columns),
             "reward_model": Maybe(RewardModelField(features)).dump(value.reward_model),
             "width_model": Maybe(RewardModelField(features)).dump(value.width_model),
         }
@@ -190,16 +175,7 @@ class EpochField:
                 raise ArchiveError(f"factors must have rank {rank}, got {model.factors.rank}")
             if model.factors.dim > dim:
                 raise ArchiveError(f"factors have {model.factors.dim} features, rows {dim}")
-        groups = [checked_groups(each, ROW_GROUPS) for each in plain["groups"]]
-        left, right = (tuple(checked_groups(each, ROW_GROUPS)) for each in plain["crossing"])
-        crossing: Crossing = (left, right)
-        features = joint_features(
-            arms.features(groups[0], settings.first_levels),
-            context.features(groups[1], settings.context_first_levels),
-            crossing,
-            n_items=arms.n_items if checks.boolean("by_item", plain["by_item"]) else 0,
-            intercept=not settings.through_origin,
-        )
+        features = joint_features(settings, arms, context)
         models = (
             Maybe(RewardModelField(features)).load(each, plain[each], sizes)
             for each in ("reward_model", "width_model")

@@ -5,8 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen.latent.features import Features
-from halfseen.latent.history import History
 from halfseen.values import FloatArray
 
 # Arms and rewards that count less than this are left out.
@@ -61,13 +59,3 @@ class Settings(NamedTuple):
         # would leave an eighth of what was before a change after three of them.
         weights: FloatArray = 0.5 ** (ages / self.half_life) ** 2
         return weights
-
-    def bounded(self, history: History, features: Features, first_pending: float) -> History:
-        """Return a history of at most `n_kept` rows.
-
-        `first_pending` is the first round whose reward is pending. With a half-life, for which the
-        round of every reward matters, these are the latest rows.
-        """
-        if self.half_life is not None:
-            return history.latest(self.n_kept)
-        return history.compacted(features, self.n_kept, first_pending)
