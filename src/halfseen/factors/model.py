@@ -175,7 +175,7 @@ class Fit(NamedTuple):
     Attributes
     ----------
     model : Factors
-    factors : ndarray, shape (rank + 1, n), or (rank, n) without a mean
+    factor_means : ndarray, shape (rank + 1, n), or (rank, n) without a mean
         E[f] of each row under `model`.
     log_likelihood : float
         Of all seen entries, standardised, under `model`.
@@ -187,7 +187,7 @@ class Fit(NamedTuple):
     """
 
     model: Factors
-    factors: FloatArray
+    factor_means: FloatArray
     log_likelihood: float
     evidence: float
     n_steps: int
@@ -288,14 +288,14 @@ def fit_factors(
     [[6.0, 7.0, 4.0]]
     """
     coefficients, noise = rows.standardised(start)
-    factors = np.empty((len(coefficients), len(rows)))
+    factor_means = np.empty((len(coefficients), len(rows)))
     log_likelihood, evidence, n_steps = _kernels.em(
         rows.zero_filled,
         rows.seen,
         rows.weights,
         coefficients,
         noise,
-        factors,
+        factor_means,
         start.rank,
         NOISE_PRIOR,
         NOISE_FLOOR,
@@ -303,7 +303,7 @@ def fit_factors(
         tolerance * rows.n_entries,
     )
     model = rows.model(coefficients, noise, start.rank)
-    return Fit(model, factors, log_likelihood, evidence, n_steps)
+    return Fit(model, factor_means, log_likelihood, evidence, n_steps)
 
 
 def step_work(n_rows: int, dim: int, rank: int) -> float:
@@ -322,7 +322,7 @@ def extended(rows: HalfSeenRows, fit: Fit, rank: int) -> Factors:
     """
     coefficients, noise = rows.standardised(fit.model)
     deviations, old = np.sqrt(noise), fit.model.rank
-    residuals = (rows.zero_filled - rows.seen * (fit.factors.T @ coefficients)) / deviations
+    residuals = (rows.zero_filled - rows.seen * (fit.factor_means.T @ coefficients)) / deviations
     shares = np.maximum(rows.seen.sum(axis=0), 1.0) / len(rows)
     if rows.dim > LARGEST_DENSE_DIM or len(rows) < _ROWS_FOR_MATRIX * rows.n_features:
         operator = CovarianceOperator(residuals, shares)

@@ -70,36 +70,35 @@ def standardise_rows(table, weights, has_mean, least, centre, scale, zero_filled
     """
     n, dim = table.shape
     unit, total, squares = np.zeros(dim), np.zeros(dim), np.zeros(dim)
-    for i in range(n):
+    centre[:] = 0.0
+    for i in range(n):  # no branches from here on: the loops over j are vectorized
         for j in range(dim):
-            if table[i, j] == table[i, j]:
-                unit[j] = max(unit[j], abs(table[i, j]))
+            x = table[i, j]
+            seen[i, j] = 1.0 if x == x else 0.0
+            zero_filled[i, j] = x if x == x else 0.0
+            unit[j] = max(unit[j], abs(zero_filled[i, j]))
     for j in range(dim):  # in this unit, squares neither overflow nor vanish
         unit[j] = unit[j] if unit[j] > 0.0 else 1.0
-        centre[j] = 0.0
     for i in range(n):
         for j in range(dim):
-            if table[i, j] == table[i, j]:
-                total[j] += weights[i]
-                centre[j] += weights[i] * (table[i, j] / unit[j])
+            total[j] += weights[i] * seen[i, j]
+            centre[j] += weights[i] * (zero_filled[i, j] / unit[j])
     for j in range(dim):
         total[j] = total[j] if total[j] > 0.0 else 1.0
         centre[j] = centre[j] / total[j] if has_mean else 0.0
     for i in range(n):
         for j in range(dim):
-            if table[i, j] == table[i, j]:
-                rest = table[i, j] / unit[j] - centre[j]
-                squares[j] += weights[i] * (rest * rest)
+            rest = seen[i, j] * (zero_filled[i, j] / unit[j] - centre[j])
+            squares[j] += weights[i] * (rest * rest)
     for j in range(dim):
         deviation = np.sqrt(squares[j] / total[j])
         scale[j] = unit[j] * deviation if deviation > least else 0.0
         centre[j] *= unit[j]
     for i in range(n):
         for j in range(dim):
-            shown = table[i, j] == table[i, j] and scale[j] > 0.0
-            seen[i, j] = 1.0 if shown else 0.0
-            value = (table[i, j] - centre[j]) / scale[j] if shown else 0.0
-            zero_filled[i, j] = min(max(value, -_FARTHEST), _FARTHEST)
+            seen[i, j] = seen[i, j] if scale[j] > 0.0 else 0.0
+            value = (zero_filled[i, j] - centre[j]) / (scale[j] if scale[j] > 0.0 else 1.0)
+            zero_filled[i, j] = seen[i, j] * min(max(value, -_FARTHEST), _FARTHEST)
 
 
 @compiled(void(in_2, in_2, in_1, in_2, float64, int64, out_2))

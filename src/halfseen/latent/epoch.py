@@ -105,7 +105,10 @@ class Epoch(NamedTuple):
         arm_model = RowModel.fitted(settings, arms, round, last_arms)
         any_rank = settings._replace(rank=None)  # a rank that is given is that of arms
         context_model = RowModel.fitted(any_rank, contexts, round, last_context)
-        features = joint_features(settings, arm_model, context_model)
+        if last is not None and arm_model is last.arms and context_model is last.context:
+            features = last.features
+        else:
+            features = joint_features(settings, arm_model, context_model)
         drift = FIXED
         if last is not None:
             history, drift = _without_drift(settings, history, round, last, first_pending)

@@ -226,7 +226,7 @@ class History:
 
     def in_new_features(self, old: Features, new: Features) -> "History":
         """Return the history with its summary in the features of a new epoch."""
-        if self.summary is None:
+        if self.summary is None or new is old:
             return self
         some = self.rows.select(slice(-_PROJECTED_ARMS, None))
         return History(self.rows, projected(self.summary, old, new, some.arms, some.contexts))

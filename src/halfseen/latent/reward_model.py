@@ -128,7 +128,7 @@ class RewardModel(NamedTuple):
         features: Features,
         rows: Observations,
         summary: Statistics | None = None,
-        last: Mapping[str, float] | None = None,
+        last_logs: Mapping[str, float] | None = None,
         drift: Drift = FIXED,
     ) -> "RewardModel":
         """Return the model of some rewards, which are not all equal.
@@ -140,7 +140,7 @@ class RewardModel(NamedTuple):
         rows : Observations
         summary : Statistics, optional
             Of more rewards.
-        last : mapping, optional
+        last_logs : mapping, optional
             log τ of the previous model, from which the search starts.
         drift : Drift
             Of the level of rewards, which was subtracted from those in `rows`.
@@ -148,20 +148,20 @@ class RewardModel(NamedTuple):
         centre = _mean(rows, summary) if features.intercept else 0.0
         phi, c = features.design(rows.arms, rows.contexts)
         statistics = rows.statistics(phi, c, shift=centre)
-        reduced, blocks = statistics, features.blocks
         if summary is not None:
-            reduced = statistics = statistics.plus(summary)
-        elif any(len(each) > len(phi) for each in blocks.values()):
+            statistics = statistics.plus(summary)
+        small, blocks = statistics, features.blocks  # on which scales are tried
+        if summary is None and any(len(each) > len(phi) for each in blocks.values()):
             few, blocks = reduced_design(phi, blocks)
-            reduced = rows.statistics(few, c, shift=centre)
-        scales = Evidence(reduced, blocks, features.item_blocks).maximise(last or {})
+            small = rows.statistics(few, c, shift=centre)
+        scales = Evidence(small, blocks, features.item_blocks).maximise(last_logs or {})
         model = cls.unfitted(features, scales, centre, drift)
-        some = statistics.select(model.columns, model.item_columns)
-        posterior = Posterior(some, model.taus, model.item_taus)
+        statistics = statistics.select(model.columns, model.item_columns)
+        posterior = Posterior(statistics, model.taus, model.item_taus)
         root = np.ascontiguousarray(posterior.root.T)
-        model.ridge.set_root(root, posterior.white, 0.0, int(some.n_rewards))
-        found = ItemPosterior(posterior.item_covariances, posterior.item_sums)
-        return model._replace(items=Items(some.keys, found))
+        model.ridge.set_root(root, posterior.white, 0.0, int(statistics.n_rewards))
+        by_item = ItemPosterior(posterior.item_covariances, posterior.item_sums)
+        return model._replace(items=Items(statistics.keys, by_item))
 
     def design(self, table: FloatArray, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return τφ and τc of arms, with contexts (n or 1, context_dim)."""

@@ -174,14 +174,12 @@ class RowModel(NamedTuple):
         round: int,
         last: "RowModel",
     ) -> "RowModel":
-        """Fit the factor model to offered rows, if it is due; count items in any case."""
-        if not offered.table.size:
+        """Return the model of offered rows; the last one, if it is not due to be fitted again."""
+        if not offered.table.size or not last._is_due(settings, offered, round):
             return last
         n_items = _n_items(offered)
         recurrence = 1.0 - n_items / max(1.0, offered.n_offered)
         returning = int(n_items + 0.5) if recurrence > _LEAST_RECURRENCE else 0
-        if not last._is_due(settings, offered, round):
-            return last._replace(n_items=returning, recurrence=recurrence)
         table, weights = _distinct_rows(settings, offered)
         limits = limits_of(table)
         table = plausible(table, limits)
