@@ -1,4 +1,4 @@
-"""One epoch: a factor model of arms, one of contexts, and a reward model in their features, frozen.
+"""One epoch: factor models of arms and contexts, frozen, and a reward model in their features.
 
 Opening one takes steps 1 to 4 of docs/latent-ucb.md:
 

@@ -19,9 +19,10 @@ covariance, the gradient of the log-evidence is
 
     ∂/∂ log τ_g = ‖â_g‖²/σ² − tr(I − C_gg),
 
-and the average information 2 â_g'(I − C)_gl â_l/σ² takes the place of the Hessian (Gilmour,
-Thompson and Cullis, Average information REML, 1995), less what σ takes, plus the prior, and more on
-the diagonal where a scale is far too large: a few steps move all scales at once.
+and the average information 2 â_g'(I − C)_gl â_l/σ² (Gilmour, Thompson and Cullis, Average
+information REML, 1995) takes the place of the negative Hessian. `derivatives` adds the curvature of
+the prior, subtracts what the best σ takes, and adds more on the diagonal where a scale is far too
+large: a few steps move all scales at once.
 
 For everything that differs by item, τ² is its posterior mean: while few items were played its
 posterior is wide, and the mode understates how different the others may be.

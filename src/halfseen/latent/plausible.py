@@ -30,7 +30,7 @@ _kernels = LazyModule("halfseen.kernels.arm_features")
 FARTHEST = 20.0
 """Scales beyond the quartiles from which on a value is implausible."""
 
-# Quantiles are those of this many rows, evenly spaced in time.
+# Quantiles are those of this many rows.
 _ROWS = 500
 # With fewer values nothing is known about a feature.
 _FEWEST = 20

@@ -9,7 +9,7 @@ share of all items that the round offers. κ = (1 + ρη)/2 is less if less of w
 arm will be useful again: ρ is the share of arms that had been offered before, and η the share of
 differences between arms that does not depend on contexts.
 
-In rounds 2, 3, 4, 5, 7, 9, … both models are fitted anew (`epoch`).
+In rounds 2, 3, 4, 5, 7, 9, … an epoch opens: models are fitted anew (`epoch`).
 """
 
 import math
@@ -92,9 +92,11 @@ class LatentUcb(Policy):
     - **Choice**: the largest estimate plus a multiple of its posterior deviation. While all rewards
       are equal, arms are chosen at random.
 
-    Both models are frozen in epochs that start in rounds 2, 3, 4, 5, 7, 9, … and use all rewards so
-    far. Choices do not depend on units and offsets of features and rewards, nor on the order of
-    features (with "thompson": in distribution). A decision has the exact probabilities of all arms.
+    A context adds its own latent coordinates, filled entries and mask, their products with those of
+    the arms, and coefficients that differ by item. Features and scales are frozen in epochs that
+    start in rounds 2, 3, 4, 5, 7, 9, …; coefficients learn every reward. Choices do not depend on
+    units and offsets of features and rewards, nor on the order of features (with "thompson": in
+    distribution). A decision has the exact probabilities of all arms.
 
     Examples
     --------
@@ -330,7 +332,10 @@ class LatentUcb(Policy):
         return arms, scores
 
     def _model_of_widths(self) -> RewardModel | None:
-        """Return the model of widths, if any reward is pending; it is made once per epoch."""
+        """Return the model of widths, if any reward is pending; it is made once per epoch.
+
+        It learns the pending rows with a reward that is its own centre: only widths are used.
+        """
         epoch, model = self._epoch, self._model
         if epoch is None or model is None or not self._pending:
             return None
