@@ -5,6 +5,8 @@ Opening one takes steps 1 to 4 of docs/latent-ucb.md:
     arms, contexts:  x = μ + Wz + ε, by EM; the evidence chooses the rank
     features:        φ from z, x̂ and masks of both sides and their products; c of the context
     rewards:         r = φ'θ + c'δ_i + noise; the evidence chooses the scales
+
+tests/latent/test_one_opening.py recomputes one opening from these formulas with dense matrices.
 """
 
 import math
