@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from halfseen import InvalidSettingError, LatentUcb, LowRankWorld, Slate, load, play
-from halfseen.latent.row_model import MOST_AMBIENT_FEATURES, OfferedRows, Sample, _n_items
+from halfseen.latent.offered import OfferedRows, Sample
+from halfseen.latent.row_model import MOST_AMBIENT_FEATURES
 
 
 def main_world(observe_prob, **settings):
@@ -184,7 +185,7 @@ def test_how_often_items_return_does_not_depend_on_the_size_of_the_sample(n_item
         items = random.permutation(n_items)
         sample = sample.plus(items[:, None] / 7.0, items)
     rows = OfferedRows.of(sample, 1000, math.inf)
-    assert _n_items(rows) == pytest.approx(n_items, rel=0.05)
+    assert rows.n_items() == pytest.approx(n_items, rel=0.05)
 
 
 def test_without_a_half_life_old_rewards_count_forever():

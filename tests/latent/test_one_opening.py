@@ -1,8 +1,9 @@
-"""One opening of `LatentUcb` and the choice that follows, recomputed from docs/latent-ucb.md.
+"""One opening of `LatentUcb` and the choice that follows, checked against docs/latent-ucb.md.
 
-Everything is dense and slow here, step by step and with the symbols of the page: read this to see
-what is computed, and `Epoch.open` to see how it is done fast. Ten items by id are offered in every
-round, with a context; entries of both are hidden.
+W, ψ, the rank and the scales come from the policy: a further step of EM, another rank or another
+scale must gain nothing. All else is recomputed with dense matrices, step by step and with the
+symbols of the page. Read this to see what is computed, and `Epoch.open` to see how it is done fast.
+Ten items by id are offered in every round, with a context; entries of both are hidden.
 """
 
 import math
@@ -12,8 +13,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from halfseen import LatentUcb
-from halfseen.latent.groups import CENTRES
+from halfseen.factors.model import HalfSeenRows, fit_rank
 
+CENTRES = {"latent": 0.0, "filled": 0.0, "context-mask": -2.0}  # of log τ; of the others −1
 N_ITEMS, DIM, CONTEXT_DIM, N_ROUNDS = 10, 6, 4, 75  # an epoch opens in round 75
 
 
@@ -26,11 +28,14 @@ def half_seen(random, n, loadings):
 def played():
     """Return a policy, what was offered, contexts, arms that were played, rewards, a decision."""
     random = np.random.default_rng(3)
-    loadings, own = random.normal(size=(2, DIM)), random.normal(size=(2, CONTEXT_DIM))
+    loadings, context_loadings = (random.normal(size=(2, dim)) for dim in (DIM, CONTEXT_DIM))
     by_item = random.normal(size=(N_ITEMS, 1 + CONTEXT_DIM))
     policy, slates, contexts, arms, rewards = LatentUcb(), [], [], [], []
     while True:
-        slate, context = half_seen(random, N_ITEMS, loadings), half_seen(random, 1, own)[0]
+        slate, context = (
+            half_seen(random, N_ITEMS, loadings),
+            half_seen(random, 1, context_loadings)[0],
+        )
         decision = policy.choose(slate, context=context, items=np.arange(N_ITEMS))
         if len(slates) == N_ROUNDS - 1:
             return policy, slates, contexts, arms, rewards, (slate, context, decision)
@@ -66,20 +71,36 @@ def log_likelihood(table, mean, loadings, noise):
 
 
 def em_step(table, loadings, noise):
-    """(w_j, μ_j) = (Σ E[ff'])⁻¹ Σ x_j E[f] with f = (z, 1), over the rows that show feature j."""
-    rank, found = len(loadings), []
-    moments = [latent_posterior(x, loadings, noise) for x in table]
-    for j in range(table.shape[1]):
-        second, cross = np.zeros((rank + 1, rank + 1)), np.zeros(rank + 1)
-        for x, (mean, covariance) in zip(table, moments, strict=True):
+    """Return μ, W', ψ and Σ E[zz'] over the rows that show each feature, after a step of EM.
+
+    (w_j, μ_j) = (Σ E[ff'])⁻¹ Σ x_j E[f] with f = (z, 1); q_j is the sum of squared residuals.
+    """
+    rank, dim = len(loadings), table.shape[1]
+    coefficients, moments, q = np.zeros((rank + 1, dim)), np.zeros((dim, rank, rank)), np.zeros(dim)
+    posteriors = [latent_posterior(x, loadings, noise) for x in table]
+    counts = np.count_nonzero(~np.isnan(table), axis=0)
+    for j in range(dim):
+        second, cross, square = np.zeros((rank + 1, rank + 1)), np.zeros(rank + 1), 0.0
+        for x, (mean, covariance) in zip(table, posteriors, strict=True):
             if not np.isnan(x[j]):
                 f = np.append(mean, 1.0)
                 second += np.outer(f, f)
                 second[:rank, :rank] += covariance
                 cross += x[j] * f
-        found.append(np.linalg.solve(second, cross))
-    found = np.array(found).T
-    return found[rank], found[:rank]
+                square += x[j] ** 2
+        coefficients[:, j] = np.linalg.solve(second, cross)
+        moments[j], q[j] = second[:rank, :rank], square - coefficients[:, j] @ cross
+    psi = (q + 4.0 * q.sum() / counts.sum()) / (counts + 4.0)
+    return coefficients[rank], coefficients[:rank], psi, moments
+
+
+def rank_evidence(table, loadings, noise):
+    """log-likelihood − ½ Σ_j log det(I + Σ E[zz']/ψ_j) − ½ ‖W‖²."""
+    rank = len(loadings)
+    _, _, _, moments = em_step(table, loadings, noise)
+    log_dets = np.linalg.slogdet(np.eye(rank) + moments / noise[:, None, None])[1]
+    likelihood = log_likelihood(table, np.zeros(table.shape[1]), loadings, noise)
+    return likelihood - 0.5 * log_dets.sum() - 0.5 * np.sum(loadings**2)
 
 
 # Step 2: groups of columns of norm about 1, for arms and for contexts
@@ -99,7 +120,7 @@ def columns_of(table, rows, groups):
 
 
 def products_of(arm, context):
-    """Products of all columns of both sides but masks, the two groups of a side of norm 1 each."""
+    """Products of the columns of both sides without masks, over √(2 groups · 2 groups)."""
     left, right = (
         np.hstack([each[group] for group in ("latent", "filled")]) for each in (arm, context)
     )
@@ -127,39 +148,49 @@ def test_an_opening_and_the_choice_after_it_are_what_the_page_says():
     assert epoch.record.round == N_ROUNDS
     model, features = epoch.reward_model, epoch.features
 
-    # 1. Rows. A further step of EM gains less than .001 per entry.
+    # 1. Rows. EM has converged, and a smaller or larger rank has less evidence.
     some = [each for each in contexts if not np.isnan(each).all()]  # else there was no context
     for rows, offered in ((epoch.arms, np.vstack(slates)), (epoch.context, some)):
         table = np.array(list({row.tobytes(): row for row in offered}.values()))  # different rows
-        fitted = rows.factors
-        x, zero = (table - fitted.location) / fitted.scale, np.zeros(table.shape[1])
-        mean, loadings = em_step(x, fitted.loadings, fitted.noise)
+        fitted, zero = rows.factors, np.zeros(table.shape[1])
+        x = (table - fitted.location) / fitted.scale
+        mean, loadings, psi, _ = em_step(x, fitted.loadings, fitted.noise)
         before = log_likelihood(x, zero, fitted.loadings, fitted.noise)
-        gain = log_likelihood(x, mean, loadings, fitted.noise) - before
-        assert -1e-6 < gain < 1e-3 * np.count_nonzero(~np.isnan(x))
+        gain = log_likelihood(x, mean, loadings, psi) - before
+        assert abs(gain) < 1e-3 * np.count_nonzero(~np.isnan(x))
+        np.testing.assert_allclose(psi, fitted.noise, rtol=0.05)
+        best = rank_evidence(x, fitted.loadings, fitted.noise)
+        for rank in (fitted.rank - 1, fitted.rank + 1):
+            other = fit_rank(HalfSeenRows(table), rank).model
+            x = (table - other.location) / other.scale
+            assert rank_evidence(x, other.loadings, other.noise) < best
         np.testing.assert_allclose(rows.shares, (~np.isnan(table)).mean(axis=0))
 
     # 2. Features: φ = (1, arm, context, products) and c = (1, context).
     def phi_and_c(table, contexts):
         arm = columns_of(table, epoch.arms, features.arm.columns)
-        own = columns_of(contexts, epoch.context, features.context.columns)
+        shared = columns_of(contexts, epoch.context, features.context.columns)
         ones = np.ones((len(table), 1))
-        phi = np.hstack([ones, *arm.values(), *own.values(), products_of(arm, own)])
-        return phi, np.hstack([ones, *own.values()])
+        phi = np.hstack([ones, *arm.values(), *shared.values(), products_of(arm, shared)])
+        return phi, np.hstack([ones, *shared.values()])
 
     items, r = np.array(played_arms), np.array(rewards)
     table = np.array([each[arm] for each, arm in zip(slates, played_arms, strict=True)])
     phi, c = phi_and_c(table, np.array(contexts))
     np.testing.assert_allclose(phi, features.design(table, np.array(contexts))[0], atol=1e-9)
 
-    # 4. Scales: σ is at its best, and no block of φ gains from another scale.
     taus = model.scales.taus(features.blocks, features.n_features)
     item_taus = model.scales.taus(features.item_blocks, features.n_item_columns)
+
+    # 4. Scales: σ is at its best, and no block of φ gains from half or twice its scale.
     same_item = items[:, None] == items
 
     def density(taus):
         value, _ = log_evidence(phi, c, same_item, r, taus, item_taus)
-        offsets = [math.log(taus[at[0]]) - CENTRES[name] for name, at in features.blocks.items()]
+        offsets = [
+            math.log(taus[columns[0]]) - CENTRES.get(block, -1.0)
+            for block, columns in features.blocks.items()
+        ]
         return value - 0.5 * np.sum(np.square(offsets))
 
     _, variance = log_evidence(phi, c, same_item, r, taus, item_taus)
@@ -170,7 +201,8 @@ def test_an_opening_and_the_choice_after_it_are_what_the_page_says():
             other[columns] *= factor
             assert density(other) < density(taus)
 
-    # 3. Rewards: blocks of one normal equation, with φ and c times τ and rewards centred.
+    # 3. Rewards: blocks of one normal equation, with φ and c times τ and rewards centred. Columns
+    # with a negligible τ are left out, of which there are none here.
     kept, own_kept = model.columns, model.item_columns
 
     def scaled(phi, c):
@@ -190,9 +222,9 @@ def test_an_opening_and_the_choice_after_it_are_what_the_page_says():
     # 5. Choice.
     sigma, t = math.sqrt(variance), N_ROUNDS
     groups = {group: np.mean(taus[each] ** 2) for group, each in features.columns.items()}
-    own = {group: np.mean(item_taus[each] ** 2) for group, each in features.item_columns.items()}
-    constant = sum(groups[group] for group in features.arm.columns) + own.pop("item")
-    eta = constant / (constant + groups["crossed"] + sum(own.values()))
+    by_item = {group: np.mean(item_taus[at] ** 2) for group, at in features.item_columns.items()}
+    constant = sum(groups[group] for group in features.arm.columns) + by_item.pop("item")
+    eta = constant / (constant + groups["crossed"] + sum(by_item.values()))
     rho = 1.0 - N_ITEMS / (N_ITEMS * (N_ROUNDS - 1))  # share of arms that had been offered before
     kappa, nu = (1.0 + rho * eta) / 2.0, 1.0  # every round offers all items
     alpha_item = kappa * nu * 0.75 * math.sqrt(2.0 * math.log(t))

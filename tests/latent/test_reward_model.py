@@ -157,7 +157,7 @@ def test_the_evidence_is_the_density_of_the_dense_gaussian(kind, n, intercept):
     for _ in range(3):
         logs = dict(zip(evidence.blocks, random.normal(size=len(evidence.blocks)), strict=True))
         scales = Scales(logs, 1.0)
-        model = RewardModel.unfitted(features, scales)
+        model = RewardModel.prior(features, scales)
         v = covariance(model, rows, rows) + np.eye(n)
         inverse, ones = np.linalg.inv(v), np.ones(n)
         targets = rows.rewards - intercept * rows.rewards.mean()
@@ -185,7 +185,7 @@ def test_the_effective_number_of_coefficients_is_the_trace_of_the_dense_smoother
     rows = world(60, kind=kind)
     features = features_of(rows)
     scales = evidence_of(rows, features).maximise({})
-    k = covariance(RewardModel.unfitted(features, scales), rows, rows)
+    k = covariance(RewardModel.prior(features, scales), rows, rows)
     inverse = np.linalg.inv(k + np.eye(60) + INTERCEPT**2)
     assert scales.n_effective == pytest.approx(np.trace(k @ inverse), rel=1e-6)
 
@@ -358,7 +358,7 @@ def test_features_by_hand():
     arm = row_features(model, np.array([1.0, 2 / 3]), ["filled", "mask"])
     scales = Scales({"filled": 0.0, "mask": math.log(2)}, 1.0)
     features = Features(arm, NO_CONTEXT, n_items=0)
-    model = RewardModel.unfitted(features, scales)
+    model = RewardModel.prior(features, scales)
     deviation = math.sqrt(2 / 3)
     np.testing.assert_allclose(
         model.design(table, np.empty((1, 0)))[0],

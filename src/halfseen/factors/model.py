@@ -6,9 +6,9 @@ row, M = I + W_Ω'Ψ_Ω⁻¹W_Ω and f = (z, 1), one step of EM (`fit_factors`) 
 
     E[z] = M⁻¹W_Ω'Ψ_Ω⁻¹(x_Ω − μ_Ω),   Cov[z] = M⁻¹,
     (w_j, μ_j) = (Σ E[ff'])⁻¹ Σ x_j E[f],
-    ψ_j = (s_j + 4ψ̄)/(n_j + 4),   ψ̄ = Σ s_j / Σ n_j,
+    ψ_j = (q_j + 4ψ̄)/(n_j + 4),   ψ̄ = Σ q_j / Σ n_j,
 
-where sums are over the rows that show feature j, n_j is their number, and s_j the expected sum of
+where sums are over the rows that show feature j, n_j is their number, and q_j the expected sum of
 squared residuals, Σ x_j² − (w_j, μ_j)'Σ x_j E[f]. Hidden entries are not part of the likelihood, so
 no observation probability is needed.
 
@@ -31,11 +31,10 @@ from halfseen.lazy import LazyModule
 from halfseen.linear.covariance import LARGEST_DENSE_DIM, CovarianceOperator, corrected_covariance
 from halfseen.linear.eigen import top_eigenpairs
 from halfseen.linear.lift import Lift
-from halfseen.state import Array, Value
-from halfseen.values import LARGEST, LARGEST_POINT, FloatArray
+from halfseen.values import FloatArray
 
 _kernels = LazyModule("halfseen.kernels.factors")
-_row_features = LazyModule("halfseen.kernels.arm_features")
+_arm_features = LazyModule("halfseen.kernels.arm_features")
 
 NOISE_FLOOR = 1e-6
 """Smallest ψ_j, as a share of the feature's variance: without a floor the likelihood of exactly
@@ -47,6 +46,10 @@ NOISE_PRIOR = 4.0
 MAX_STEPS = 60
 TOLERANCE = 1e-3
 """EM stops when a step increases the log-likelihood by less than this per seen entry."""
+
+LARGEST_LOADING = 1e5
+"""Loadings and means of a start, in deviations of the present rows, are clipped here: larger ones
+come from rows in another unit."""
 
 FEW_ROWS = 400
 """With fewer rows a fit may be wrong, so that none starts from the last one."""
@@ -60,9 +63,6 @@ on one core."""
 
 # A feature whose deviation is below this share of its largest entry is constant up to rounding.
 _CONSTANT = 1e-12
-# Loadings and means of a start, in deviations of the present rows, are clipped here: larger ones
-# come from rows in another unit.
-_LARGEST_LOADING = 1e5
 # Variance of a new latent dimension along its direction, in units of the noise, at least.
 _LEAST_VARIANCE = 0.1
 # With fewer rows than this share of the features, products are cheaper than a covariance matrix.
@@ -128,7 +128,7 @@ class Factors(NamedTuple):
         Entries farther away than 1000 deviations are clipped.
         """
         rest, table = np.empty(table.shape), np.ascontiguousarray(table)
-        _row_features.standardise(table, self.location, self.scale, np.sqrt(self.noise), rest)
+        _arm_features.standardise(table, self.location, self.scale, np.sqrt(self.noise), rest)
         return rest
 
     def latent(self, table: FloatArray) -> FloatArray:
@@ -158,17 +158,6 @@ class Factors(NamedTuple):
         )
 
 
-def factors_field(dim: str) -> Value:
-    """Return the field of a model of rows whose size has a name (`halfseen.state`)."""
-    return Value(
-        Factors,
-        location=Array((dim,), low=-LARGEST_POINT, high=LARGEST_POINT),
-        scale=Array((dim,), low=0.0, high=2.0 * LARGEST),
-        loadings=Array((None, dim), low=-_LARGEST_LOADING, high=_LARGEST_LOADING),
-        noise=Array((dim,), low=NOISE_FLOOR, high=_LARGEST_LOADING**2),
-    )
-
-
 class Fit(NamedTuple):
     """A fitted model and details of the fit.
 
@@ -184,6 +173,8 @@ class Fit(NamedTuple):
         the largest evidence is chosen.
     n_steps : int
         Steps of EM.
+    work : float
+        As counted by `step_work`.
     """
 
     model: Factors
@@ -191,6 +182,7 @@ class Fit(NamedTuple):
     log_likelihood: float
     evidence: float
     n_steps: int
+    work: float
 
 
 class HalfSeenRows:
@@ -222,7 +214,7 @@ class HalfSeenRows:
         self.has_mean = not through_origin
         self.centre, self.scale = np.empty(self.dim), np.empty(self.dim)
         self.zero_filled, self.seen = np.empty(table.shape), np.empty(table.shape)
-        _row_features.standardise_rows(
+        _arm_features.standardise_rows(
             table,
             self.weights,
             self.has_mean,
@@ -253,21 +245,21 @@ class HalfSeenRows:
         """Return coefficients, W' with μ below it if there is a mean, and ψ in these units."""
         known = (model.scale > 0.0) & (self.scale > 0.0)
         unit = np.where(known, self.scale, 1.0)
-        ratio = np.minimum(np.where(known, model.scale / unit, 0.0), _LARGEST_LOADING)
+        ratio = np.minimum(np.where(known, model.scale / unit, 0.0), LARGEST_LOADING)
         coefficients = model.loadings * ratio
         if self.has_mean:
             mean = np.where(known, (model.location - self.centre) / unit, 0.0)
             coefficients = np.vstack([coefficients, mean])
         noise = np.where(known, model.noise * ratio * ratio, 1.0)
-        np.clip(coefficients, -_LARGEST_LOADING, _LARGEST_LOADING, out=coefficients)
-        return np.ascontiguousarray(coefficients), np.clip(noise, NOISE_FLOOR, _LARGEST_LOADING**2)
+        np.clip(coefficients, -LARGEST_LOADING, LARGEST_LOADING, out=coefficients)
+        return np.ascontiguousarray(coefficients), np.clip(noise, NOISE_FLOOR, LARGEST_LOADING**2)
 
     def model(self, coefficients: FloatArray, noise: FloatArray, rank: int) -> Factors:
         """Return the model with coefficients, W' and μ below it, and ψ of standardised features."""
         location = self.centre
         if self.has_mean:
             location = location + self.scale * coefficients[rank]
-        loadings = np.clip(coefficients[:rank], -_LARGEST_LOADING, _LARGEST_LOADING)
+        loadings = np.clip(coefficients[:rank], -LARGEST_LOADING, LARGEST_LOADING)
         return Factors(location, self.scale, loadings, noise)
 
 
@@ -289,6 +281,7 @@ def fit_factors(
     """
     coefficients, noise = rows.standardised(start)
     factor_means = np.empty((len(coefficients), len(rows)))
+    one_step = step_work(len(rows), rows.dim, start.rank)
     log_likelihood, evidence, n_steps = _kernels.em(
         rows.zero_filled,
         rows.seen,
@@ -299,11 +292,12 @@ def fit_factors(
         start.rank,
         NOISE_PRIOR,
         NOISE_FLOOR,
-        min(max_steps, max(1, int(MOST_WORK / step_work(len(rows), rows.dim, start.rank)))),
+        min(max_steps, max(1, int(MOST_WORK / one_step))),
         tolerance * rows.n_entries,
     )
     model = rows.model(coefficients, noise, start.rank)
-    return Fit(model, factor_means, log_likelihood, evidence, n_steps)
+    work = (1 + n_steps) * one_step
+    return Fit(model, factor_means, log_likelihood, evidence, n_steps, work)
 
 
 def step_work(n_rows: int, dim: int, rank: int) -> float:
@@ -369,27 +363,21 @@ def choose_rank(
         As counted by `step_work`; then the best fit so far is returned. One larger rank is tried
         in any case.
     """
-    work = 0.0
-
-    def fitted(start: Factors) -> Fit:
-        nonlocal work
-        fit = fit_factors(rows, start)
-        work += (1 + fit.n_steps) * step_work(len(rows), rows.dim, start.rank)
-        return fit
-
-    first = best = fit = fitted(reduced(_start(rows, last), rows.largest_rank))
-    n_worse, rank, is_over = 0, first.model.rank, first.model.explains_all
+    first = fit_factors(rows, reduced(_start(rows, last), rows.largest_rank))
+    best = fit = first
+    work, rank, n_worse = fit.work, fit.model.rank, 0
+    is_over = fit.model.explains_all
     while not is_over and rank < rows.largest_rank and n_worse < _PATIENCE:
         rank = min(rows.largest_rank, rank + max(1, int(_STEP_SHARE * rank)))
-        fit = fitted(extended(rows, fit, rank))
+        fit = fit_factors(rows, extended(rows, fit, rank))
         n_worse = 0 if fit.evidence > best.evidence else n_worse + 1
-        best = best if n_worse else fit
+        best, work = best if n_worse else fit, work + fit.work
         is_over = fit.model.explains_all or work > most_work
     fit, rank = first, first.model.rank
     while not is_over and best is fit and rank > 0:
         rank -= max(1, int(_STEP_SHARE * rank))
-        fit = fitted(reduced(fit.model, rank))
-        best = fit if fit.evidence >= best.evidence else best
+        fit = fit_factors(rows, reduced(fit.model, rank))
+        best, work = fit if fit.evidence >= best.evidence else best, work + fit.work
         is_over = work > most_work
     return best
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
-_kernels = LazyModule("halfseen.kernels.arm_features")
+_arm_features = LazyModule("halfseen.kernels.arm_features")
 
 NO_ITEM = -1
 """The item id of an arm that has none."""
@@ -39,7 +39,7 @@ def row_keys(table: FloatArray) -> Keys:
     """
     table = np.ascontiguousarray(table)
     keys = np.empty(len(table), dtype=np.uint64)
-    _kernels.row_keys(table, table.view(np.uint64), keys)
+    _arm_features.row_keys(table, table.view(np.uint64), keys)
     return keys
 
 

@@ -5,8 +5,8 @@ rows W' and, if there is a mean, μ as its last row: n_factors is rank + 1 then,
 f these factors and Ω the seen entries of a row, a step of EM is
 
     `_expect`           M = I + W_Ω'Ψ_Ω⁻¹W_Ω,  E[z] = M⁻¹W_Ω'Ψ_Ω⁻¹(x_Ω − μ_Ω),  Cov[z] = M⁻¹
-    `_maximise`         (w_j, μ_j) = (Σ E[ff'])⁻¹ Σ x_j E[f],  s_j = Σ x_j² − (w_j, μ_j)'Σ x_j E[f]
-    `_set_noise`        ψ_j = (s_j + 4ψ̄)/(n_j + 4),  ψ̄ = Σ s_j / Σ n_j
+    `_maximise`         (w_j, μ_j) = (Σ E[ff'])⁻¹ Σ x_j E[f],  q_j = Σ x_j² − (w_j, μ_j)'Σ x_j E[f]
+    `_set_noise`        ψ_j = (q_j + 4ψ̄)/(n_j + 4),  ψ̄ = Σ q_j / Σ n_j
     `_absorb_moments`   E[z] = 0 and Cov[z] = I over all rows, by a change of μ and W
 
 and `_log_occam_factor` is what the evidence adds to the log-likelihood.
@@ -265,8 +265,8 @@ def _absorb_moments(factor_moments, rank, coefficients):
 def _set_noise(residual_squares, counts, strength, floor, noise):
     """Write each feature's noise variance, drawn towards that of all features.
 
-    With s_j the sum of squared residuals, n_j the entries and ψ̄ = Σs_j/Σn_j, it is
-    (s_j + strength·ψ̄)/(n_j + strength).
+    With q_j the sum of squared residuals, n_j the entries and ψ̄ = Σq_j/Σn_j, it is
+    (q_j + strength·ψ̄)/(n_j + strength).
     """
     common = residual_squares.sum() / max(1.0, counts.sum())
     for j in range(len(noise)):

@@ -19,8 +19,9 @@ from halfseen.latent.drift import FIXED, Drift, moving_level
 from halfseen.latent.features import Features, RowFeatures
 from halfseen.latent.groups import CONTEXT, ITEM
 from halfseen.latent.history import History
+from halfseen.latent.offered import OfferedRows
 from halfseen.latent.reward_model import RewardModel
-from halfseen.latent.row_model import OfferedRows, RowModel
+from halfseen.latent.row_model import RowModel
 from halfseen.latent.settings import Settings
 from halfseen.values import SMALLEST
 
@@ -58,6 +59,23 @@ class LatentRecord:
     noise_scale: float | None
     scales: dict[str, float]
     n_items: int
+
+    @classmethod
+    def of(
+        cls, epoch: int, round: int, arms: RowModel, context: RowModel, model: RewardModel | None
+    ) -> "LatentRecord":
+        """Return the record of an epoch with some models."""
+        logs = {} if model is None else model.scales.logs
+        return cls(
+            epoch=epoch,
+            round=round,
+            n_arms=arms.n_rows,
+            rank=arms.factors.rank,
+            context_rank=context.factors.rank if context.factors.dim else None,
+            noise_scale=None if model is None else model.scales.noise_scale,
+            scales={block: math.exp(log) for block, log in logs.items()},
+            n_items=arms.n_items,
+        )
 
 
 class Epoch(NamedTuple):
@@ -100,8 +118,9 @@ class Epoch(NamedTuple):
         `first_pending` is the first round whose reward is pending; infinite if none is.
         Also returns the history, bounded, with its summary in the features of this epoch.
         """
-        n_context = contexts.table.shape[1]
-        last_arms, last_context = RowModel.unknown(arms.table.shape[1]), RowModel.unknown(n_context)
+        last_arms, last_context = (
+            RowModel.unknown(each.table.shape[1]) for each in (arms, contexts)
+        )
         if last is not None:
             last_arms, last_context = last.arms, last.context
         arm_model = RowModel.fitted(settings, arms, round, last_arms)
@@ -111,24 +130,20 @@ class Epoch(NamedTuple):
             features = last.features
         else:
             features = joint_features(settings, arm_model, context_model)
-        drift = FIXED
+        drift, logs, number = FIXED, None, 0
         if last is not None:
+            number = last.record.epoch + 1
+            logs = None if last.reward_model is None else last.reward_model.scales.logs
             history, drift = _without_drift(settings, history, round, last, first_pending)
             # Sums are in the features of the last epoch, until they are mapped to the new ones.
             history = history.bounded(last.features, settings, first_pending)
             history = history.in_new_features(last.features, features)
-        model = _fitted_rewards(settings, features, history, round, last, drift)
-        logs = {} if model is None else model.scales.logs
-        record = LatentRecord(
-            epoch=0 if last is None else last.record.epoch + 1,
-            round=round,
-            n_arms=arm_model.n_rows,
-            rank=arm_model.factors.rank,
-            context_rank=context_model.factors.rank if n_context else None,
-            noise_scale=None if model is None else model.scales.noise_scale,
-            scales={block: math.exp(log) for block, log in logs.items()},
-            n_items=arm_model.n_items,
-        )
+        model = None
+        if is_informative(settings, history):
+            rows = history.rows
+            rows = rows._replace(counts=rows.counts * settings.decay(round - 1 - rows.rounds))
+            model = RewardModel.fitted(features, rows, history.summary, logs, drift)
+        record = LatentRecord.of(number, round, arm_model, context_model, model)
         return cls(record, arm_model, context_model, features, model), history
 
 
@@ -145,17 +160,16 @@ def _without_drift(
         return history, Drift(history.last_level)
     single = np.flatnonzero(rows.counts == 1.0)
     usable = single[rows.rounds[single] < first_pending]
-    if not len(usable):
-        return history, model.drift._replace(gain=0.0)
-    rows = rows.select(usable)
+    rows, path = rows.select(usable), None
     rows = rows._replace(counts=settings.decay(round - 1 - rows.rounds))
-    path = moving_level(
-        rows.rounds,
-        model.residuals(rows),
-        rows.levels,
-        rows.counts,
-        lambda columns: model.information(rows, columns),
-    )
+    if len(usable):
+        path = moving_level(
+            rows.rounds,
+            model.residuals(rows),
+            rows.levels,
+            rows.counts,
+            lambda columns: model.information(rows, columns),
+        )
     if path is None:
         return history, model.drift._replace(gain=0.0)
     return history.without_drift(path, single), path.drift(n_rewards=len(usable))
@@ -171,24 +185,6 @@ def joint_features(settings: Settings, arms: RowModel, context: RowModel) -> Fea
         n_items=arms.n_items if ITEM in allowed else 0,
         intercept=not settings.through_origin,
     )
-
-
-def _fitted_rewards(
-    settings: Settings,
-    features: Features,
-    history: History,
-    round: int,
-    last: Epoch | None,
-    drift: Drift,
-) -> RewardModel | None:
-    """Return the reward model, if any two rewards differ."""
-    if not is_informative(settings, history):
-        return None
-    rows = history.rows
-    if settings.half_life is not None:
-        rows = rows._replace(counts=rows.counts * settings.decay(round - 1 - rows.rounds))
-    logs = None if last is None or last.reward_model is None else last.reward_model.scales.logs
-    return RewardModel.fitted(features, rows, history.summary, logs, drift)
 
 
 def is_informative(settings: Settings, history: History) -> bool:

@@ -36,7 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.latent.groups import CENTRES, ITEM, group_of
-from halfseen.latent.regression import Posterior, Statistics
+from halfseen.latent.regression import Posterior
+from halfseen.latent.statistics import Statistics
 from halfseen.values import FloatArray
 
 Blocks = Mapping[str, NDArray[np.int64]]

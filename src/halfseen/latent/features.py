@@ -36,7 +36,7 @@ from halfseen.latent.row_model import RowModel
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
-_kernels = LazyModule("halfseen.kernels.arm_features")
+_arm_features = LazyModule("halfseen.kernels.arm_features")
 
 MOST_CROSSED = 1000
 """Largest number of products."""
@@ -52,9 +52,6 @@ grows with the square of their number, that of an opening with its cube times th
 
 # With n items it is at most 1200/n, or 200 if that is more.
 _MOST_ITEM_COEFFICIENTS, _ALWAYS_BY_ITEM = 1200, 200
-
-Crossing = tuple[tuple[str, ...], tuple[str, ...]]
-"""The groups of arms, and of contexts, whose columns are multiplied."""
 
 
 class RowFeatures:
@@ -122,30 +119,22 @@ class RowFeatures:
 
     def design(self, table: FloatArray) -> FloatArray:
         """Return the columns of rows (n, dim or more), NaN where hidden, shape (n, n_columns)."""
-        phi = np.empty((len(table), self.n_columns))
-        self.write(table, phi, 0)
-        return phi
-
-    def write(self, table: FloatArray, phi: FloatArray, first: int) -> None:
-        """Write the columns of rows (n, dim) into `phi` from a column on."""
-        model, columns, table = self.model, self.columns, self.shown(table)
-        if LATENT in columns or FILLED in columns:
-            residuals, latent = np.empty(table.shape), np.empty((len(table), 0))
-            _kernels.standardise(
-                table, model.location, model.scale, self._noise_deviations, residuals
-            )
-            if self._lift is not None:
-                latent = self._lift.coordinates(residuals)
-            if LATENT in columns:
-                phi[:, first : first + model.rank] = latent / self.norms[LATENT]
-            if FILLED in columns:
-                start, unit = first + columns[FILLED].start, 1.0 / self.norms[FILLED]
-                _kernels.write_filled(
-                    residuals, latent, self._noise_deviations, model.loadings, unit, start, phi
+        model, table = self.model, self.shown(table)
+        phi, residuals = np.empty((len(table), self.n_columns)), model.residuals(table)
+        latent = np.empty((len(table), 0))
+        if self._lift is not None:
+            latent = self._lift.coordinates(residuals)
+        for group, columns in self.columns.items():
+            first, unit = columns.start, 1.0 / self.norms[group]
+            if group == LATENT:
+                phi[:, columns] = unit * latent
+            elif group == FILLED:
+                _arm_features.write_filled(
+                    residuals, latent, self._noise_deviations, model.loadings, unit, first, phi
                 )
-        if MASK in columns:
-            start, unit = first + columns[MASK].start, 1.0 / self.norms[MASK]
-            _kernels.write_mask(table, self.shares, self.masked, unit, start, phi)
+            else:
+                _arm_features.write_mask(table, self.shares, self.masked, unit, first, phi)
+        return phi
 
 
 class Features:
@@ -170,8 +159,6 @@ class Features:
     blocks, item_blocks : dict
         For each block the indices of its columns: of φ, and of c.
     n_features, n_item_columns : int
-    crossing : Crossing
-        The groups that are multiplied.
     left, right : ndarray of int
         Columns of the arm, and of the context, that are multiplied.
     crossed_norm : float
@@ -184,11 +171,11 @@ class Features:
         self, arm: RowFeatures, context: RowFeatures, *, n_items: int, intercept: bool = True
     ) -> None:
         self.arm, self.context, self.n_items, self.intercept = arm, context, n_items, intercept
-        self.crossing = _chosen_crossing(arm, context, n_items=n_items)
-        self.left = column_indices(arm.columns, self.crossing[0])
-        self.right = column_indices(context.columns, self.crossing[1])
+        arm_groups, context_groups = _multiplied(arm, context, n_items)
+        self.left = column_indices(arm.columns, arm_groups)
+        self.right = column_indices(context.columns, context_groups)
         # About the norm of the products: each group of a side has norm 1.
-        self.crossed_norm = math.sqrt(max(1, len(self.crossing[0]) * len(self.crossing[1])))
+        self.crossed_norm = math.sqrt(max(1, len(arm_groups) * len(context_groups)))
         by_item = _by_item(context, n_items) if n_items else []
         self.by_item = column_indices(context.columns, by_item)
         sizes = {group: size(columns) for group, columns in arm.columns.items()}
@@ -223,10 +210,10 @@ class Features:
         """
         phi, c = (np.empty((len(table), n)) for n in (self.n_features, self.n_item_columns))
         phi[:, 0], c[:, :1] = self.intercept, 1.0
-        self.arm.write(table, phi, 1)
+        first = 1 + self.arm.n_columns
+        phi[:, 1:first] = self.arm.design(table)
         if self.context.n_columns:
             context = self.context.design(contexts)
-            first = 1 + self.arm.n_columns
             crossed = first + self.context.n_columns
             phi[:, first:crossed] = context
             left, right = phi[:, 1 + self.left], context[:, self.right] / self.crossed_norm
@@ -236,8 +223,10 @@ class Features:
         return phi, c
 
 
-def _chosen_crossing(arm: RowFeatures, context: RowFeatures, *, n_items: int) -> Crossing:
-    """Return the groups to multiply: latent coordinates and filled entries, if these are not many.
+def _multiplied(
+    arm: RowFeatures, context: RowFeatures, n_items: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the groups of both sides to multiply: latent coordinates and filled entries, if few.
 
     Otherwise latent coordinates, or filled entries on a side without any. Nothing if that is still
     too many, or a side has nothing. Where items return, fewer products are needed: what a context

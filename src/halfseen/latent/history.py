@@ -19,8 +19,8 @@ from halfseen.factors.rows import Keys, item_keys, row_keys, widened_rows
 from halfseen.latent.drift import Path
 from halfseen.latent.features import Features
 from halfseen.latent.projection import projected
-from halfseen.latent.regression import Statistics, sums_by_item
 from halfseen.latent.settings import Settings
+from halfseen.latent.statistics import Statistics, sums_by_item
 from halfseen.values import FloatArray
 
 DEFAULT_MEMORY = 128_000_000

@@ -20,7 +20,7 @@ from halfseen.factors.rows import Keys
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
 
-_kernels = LazyModule("halfseen.kernels.arm_features")
+_arm_features = LazyModule("halfseen.kernels.arm_features")
 
 MOST_ITEMS = 10_000
 """Rewards are kept by item for this many items, those played most. Others have no coefficients: a
@@ -114,7 +114,7 @@ class Items:
         φ̃ overwrites φ in `phi`.
         """
         places, means, variances = self._places_of(keys), np.zeros(len(phi)), np.empty(len(phi))
-        _kernels.condition(*self._posteriors, places, c, phi, means, variances)
+        _arm_features.condition(*self._posteriors, places, c, phi, means, variances)
         return phi, means, variances
 
     def coefficients(self, keys: Keys, a: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ from halfseen.factors.rows import evenly_spaced
 from halfseen.lazy import LazyModule
 from halfseen.values import LARGEST, FloatArray
 
-_kernels = LazyModule("halfseen.kernels.arm_features")
+_arm_features = LazyModule("halfseen.kernels.arm_features")
 
 FARTHEST = 20.0
 """Scales beyond the quartiles from which on a value is implausible."""
@@ -94,7 +94,7 @@ def _quantiles(rows: FloatArray, *shares: float) -> FloatArray:
 def plausible(table: FloatArray, limits: FloatArray) -> FloatArray:
     """Return rows (n, dim) with implausible values hidden."""
     shown = np.empty(table.shape)
-    _kernels.hide_outside(table, limits, shown)
+    _arm_features.hide_outside(table, limits, shown)
     return shown
 
 

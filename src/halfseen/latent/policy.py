@@ -26,9 +26,10 @@ from halfseen.latent import explanation
 from halfseen.latent.epoch import Epoch, LatentRecord, is_informative
 from halfseen.latent.groups import ALL_GROUPS
 from halfseen.latent.history import DEFAULT_MEMORY, History, arms_kept
+from halfseen.latent.offered import OfferedRows, Sample
 from halfseen.latent.plausible import n_implausible
 from halfseen.latent.reward_model import Candidates, RewardModel
-from halfseen.latent.row_model import OfferedRows, RowModel, Sample
+from halfseen.latent.row_model import RowModel
 from halfseen.latent.saving import HISTORY, RECORD, EpochField, PendingField
 from halfseen.latent.settings import Settings
 from halfseen.latent.surprise import SURPRISE, Surprise

@@ -12,7 +12,7 @@ import numpy as np
 
 from halfseen.latent.features import Features, size
 from halfseen.latent.groups import BY_ITEM, CONTEXT_GROUPS, CROSSED, LATENT
-from halfseen.latent.regression import Statistics
+from halfseen.latent.statistics import Statistics
 from halfseen.values import FloatArray
 
 # Groups whose columns have no names, so that those of two models cannot be matched.

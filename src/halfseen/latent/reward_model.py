@@ -22,7 +22,8 @@ from halfseen.latent.features import Features, size
 from halfseen.latent.groups import BY_ITEM, CROSSED, ITEM, ROW_GROUPS
 from halfseen.latent.history import Observations
 from halfseen.latent.items import ItemPosterior, Items
-from halfseen.latent.regression import Posterior, Statistics, sums_by_item
+from halfseen.latent.regression import Posterior
+from halfseen.latent.statistics import Statistics, sums_by_item
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import FloatArray, Slate
@@ -98,10 +99,10 @@ class RewardModel(NamedTuple):
         return self.centre + self.drift.level
 
     @classmethod
-    def unfitted(
+    def prior(
         cls, features: Features, scales: Scales, centre: float = 0.0, drift: Drift = FIXED
     ) -> "RewardModel":
-        """Return the model of some scales without any reward."""
+        """Return the model of some scales before the first reward."""
         taus = scales.taus(features.blocks, features.n_features)
         item_taus = scales.taus(features.item_blocks, features.n_item_columns)
         # Of φ one block stays in any case; of c its first column, the effects of items.
@@ -150,12 +151,12 @@ class RewardModel(NamedTuple):
         statistics = rows.statistics(phi, c, shift=centre)
         if summary is not None:
             statistics = statistics.plus(summary)
-        small, blocks = statistics, features.blocks  # on which scales are tried
+        trial, blocks = statistics, features.blocks  # on which scales are tried
         if summary is None and any(len(each) > len(phi) for each in blocks.values()):
-            few, blocks = reduced_design(phi, blocks)
-            small = rows.statistics(few, c, shift=centre)
-        scales = Evidence(small, blocks, features.item_blocks).maximise(last_logs or {})
-        model = cls.unfitted(features, scales, centre, drift)
+            reduced, blocks = reduced_design(phi, blocks)
+            trial = rows.statistics(reduced, c, shift=centre)
+        scales = Evidence(trial, blocks, features.item_blocks).maximise(last_logs or {})
+        model = cls.prior(features, scales, centre, drift)
         statistics = statistics.select(model.columns, model.item_columns)
         posterior = Posterior(statistics, model.taus, model.item_taus)
         root = np.ascontiguousarray(posterior.root.T)

@@ -4,11 +4,9 @@ The factor model is x = μ + Wz + ε (`halfseen.factors.model`), fitted to the d
 so far. With few rows it is fitted anew in every epoch, later when the rounds have grown by half.
 """
 
-from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfseen.factors.model import (
     FEW_ROWS,
@@ -18,13 +16,12 @@ from halfseen.factors.model import (
     choose_rank,
     fit_rank,
 )
-from halfseen.factors.rows import NO_ITEM, evenly_spaced, item_keys, row_keys, widened_rows
+from halfseen.factors.rows import evenly_spaced, row_keys
 from halfseen.latent.groups import FILLED, LATENT, MASK, ROW_GROUPS
+from halfseen.latent.offered import OfferedRows
 from halfseen.latent.plausible import limits_of, no_limits, plausible
 from halfseen.latent.settings import Settings
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
-from halfseen.linear.history import Reservoir
-from halfseen.state import Part
 from halfseen.values import FloatArray
 
 MOST_AMBIENT_FEATURES = 600
@@ -37,102 +34,6 @@ _LEAST_RECURRENCE = 0.1
 _REFIT_SHARE = 0.5
 # Work of a search for the rank: about 40 milliseconds on one core.
 _SEARCH_WORK = 4e8
-
-
-class Sample:
-    """A uniform sample of offered rows with their item ids.
-
-    Parameters
-    ----------
-    dim, max_rows, seed : int
-    recent : bool
-        Whether old rows disappear with time.
-    """
-
-    STATE: ClassVar = {"_rows": Part()}
-
-    __slots__ = ("_rows",)
-
-    def __init__(self, dim: int, *, max_rows: int, seed: int, recent: bool) -> None:
-        # The first column has the item ids.
-        self._rows = Reservoir(1 + dim, max_rows=max_rows, seed=seed, recent=recent)
-
-    def plus(self, table: FloatArray, items: NDArray[np.int64] | None) -> "Sample":
-        """Return the sample with more rows (n, dim); this one must not be changed any more."""
-        rows = np.empty((len(table), self._rows.dim))
-        rows[:, 0] = NO_ITEM if items is None else items
-        rows[:, 1:] = table
-        more = object.__new__(Sample)
-        more._rows = self._rows.fork()
-        more._rows.add(rows)
-        return more
-
-    @property
-    def max_rows(self) -> int:
-        """Most rows that are kept."""
-        return self._rows.max_rows
-
-    @property
-    def n_offered(self) -> int:
-        """Rows so far, kept or not."""
-        return self._rows.n_arms
-
-    @property
-    def table(self) -> FloatArray:
-        """The kept rows, shape (n, dim), as a new array."""
-        return np.array(self._rows.rows[:, 1:], order="C")
-
-    @property
-    def items(self) -> NDArray[np.int64]:
-        """The item ids of the kept rows, shape (n,)."""
-        return self._rows.rows[:, 0].astype(np.int64)
-
-    def ages(self, n_rounds: int) -> FloatArray:
-        """Return the ages of the kept rows in rounds, as if rows had come at a constant rate."""
-        n_offered = self._rows.n_arms
-        later = n_offered - 1 - self._rows.numbers.astype(np.float64)
-        return later * (n_rounds / max(1, n_offered))
-
-    def widened(self, dim: int, first_levels: Mapping[int, int], max_rows: int) -> "Sample":
-        """Return the sample with more features, and at most `max_rows` rows."""
-        wider = object.__new__(Sample)
-        known = widened_rows(self.table, dim, first_levels)
-        wider._rows = self._rows.widened(np.column_stack([self.items, known]), max_rows)
-        return wider
-
-
-class OfferedRows(NamedTuple):
-    """Arms, or contexts, offered before an epoch, as far as they still count.
-
-    Attributes
-    ----------
-    table : ndarray, shape (n, dim)
-        A sample of them, NaN where hidden.
-    items : ndarray of int, shape (n,)
-        Their item ids, `NO_ITEM` where there is none.
-    ages : ndarray, shape (n,)
-        In rounds.
-    n_offered : float
-        How many were offered, in the sample or not.
-    """
-
-    table: FloatArray
-    items: NDArray[np.int64]
-    ages: FloatArray
-    n_offered: float
-
-    @classmethod
-    def of(cls, sample: Sample, n_rounds: int, oldest: float) -> "OfferedRows":
-        """Return the rows of a sample after some rounds; those older than `oldest` are left out."""
-        ages = sample.ages(n_rounds)
-        recent = ages <= oldest
-        n_offered = sample.n_offered * min(1.0, oldest / max(1, n_rounds))
-        return cls(
-            sample.table[recent],
-            sample.items[recent],
-            ages[recent],
-            max(n_offered, float(np.count_nonzero(recent))),
-        )
 
 
 class RowModel(NamedTuple):
@@ -177,13 +78,13 @@ class RowModel(NamedTuple):
         """Return the model of offered rows; the last one, if it is not due to be fitted again."""
         if not offered.table.size or not last._is_due(settings, offered, round):
             return last
-        n_items = _n_items(offered)
+        n_items = offered.n_items()
         recurrence = 1.0 - n_items / max(1.0, offered.n_offered)
         returning = int(n_items + 0.5) if recurrence > _LEAST_RECURRENCE else 0
         table, weights = _distinct_rows(settings, offered)
         limits = limits_of(table)
         table = plausible(table, limits)
-        factors = _fitted_factors(settings, table, weights, last)
+        factors = _factors(settings, table, weights, last)
         # Without weights, the share of a feature that is never hidden is exactly 1.
         shares = (table == table).sum(axis=0) / max(1, len(table))
         return cls(factors, shares, len(table), round, returning, recurrence, limits)
@@ -218,29 +119,7 @@ def _distinct_rows(settings: Settings, offered: OfferedRows) -> tuple[FloatArray
     return np.ascontiguousarray(table[kept]), settings.decay(ages[kept])
 
 
-def _n_items(offered: OfferedRows) -> float:
-    """Return the number of different items among all offered rows, of which some are in a sample.
-
-    The sample has d items, f₁ of them once and f₂ twice. If it is a share q of what was offered,
-    there are about d + (1 − q)·f₁(f₁ − 1)/(2(f₂ + 1)) (Chao, Nonparametric estimation of the number
-    of classes in a population, 1984).
-
-    >>> items = np.array([7, 8, 9, 9])
-    >>> _n_items(OfferedRows(np.zeros((4, 1)), items, np.zeros(4), n_offered=4.0))
-    3.0
-    >>> _n_items(OfferedRows(np.zeros((4, 1)), items, np.zeros(4), n_offered=8.0))
-    3.25
-    """
-    n_offered = offered.n_offered
-    _, counts = np.unique(item_keys(offered.table, offered.items), return_counts=True)
-    unseen = 1.0 - counts.sum() / max(1.0, n_offered)
-    once, twice = np.count_nonzero(counts == 1), np.count_nonzero(counts == 2)
-    return float(min(n_offered, len(counts) + unseen * once * (once - 1) / (2 * (twice + 1))))
-
-
-def _fitted_factors(
-    settings: Settings, table: FloatArray, weights: FloatArray, last: RowModel
-) -> Factors:
+def _factors(settings: Settings, table: FloatArray, weights: FloatArray, last: RowModel) -> Factors:
     """Return the factor model of different rows; the evidence chooses a rank that is not given."""
     some = evenly_spaced(len(table), SEARCH_ROWS)
     rows = HalfSeenRows(table[some], weights[some], through_origin=settings.through_origin)

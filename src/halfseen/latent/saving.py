@@ -7,7 +7,7 @@ import numpy as np
 
 from halfseen import checks, state
 from halfseen.errors import ArchiveError
-from halfseen.factors.model import factors_field
+from halfseen.factors.model import LARGEST_LOADING, NOISE_FLOOR, Factors
 from halfseen.factors.rows import NO_ITEM, Keys
 from halfseen.latent.drift import DRIFT
 from halfseen.latent.epoch import Epoch, LatentRecord, joint_features
@@ -15,9 +15,9 @@ from halfseen.latent.evidence import HIGHEST, LOWEST, Scales
 from halfseen.latent.features import Features
 from halfseen.latent.history import History, Observations
 from halfseen.latent.items import ItemPosterior, Items
-from halfseen.latent.regression import Statistics
 from halfseen.latent.reward_model import RewardModel
 from halfseen.latent.row_model import RowModel
+from halfseen.latent.statistics import Statistics
 from halfseen.state import Array, Maybe, Plain, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, Note
 
@@ -109,7 +109,7 @@ class RewardModelField(NamedTuple):
         scales = Scales(logs, noise, checks.real("n_effective", plain["n_effective"], -_ROUNDING))
         centre = checks.real("centre", plain["centre"], -LARGEST, LARGEST)
         drift = DRIFT.load("drift", plain["drift"], sizes)
-        model = RewardModel.unfitted(self.features, scales, centre, drift)
+        model = RewardModel.prior(self.features, scales, centre, drift)
         state.restore(model.ridge, plain["ridge"])
         sizes = state.Sizes(n_columns=len(model.item_taus), n_sums=len(model.taus) + 1)
         keys = _KEYS.load("keys", plain["keys"], sizes)
@@ -136,7 +136,13 @@ RECORD = Value(
 
 _ROW_MODEL = Value(
     RowModel,
-    factors=factors_field("known"),
+    factors=Value(
+        Factors,
+        location=Array(("known",), low=-LARGEST_POINT, high=LARGEST_POINT),
+        scale=Array(("known",), low=0.0, high=2.0 * LARGEST),
+        loadings=Array((None, "known"), low=-LARGEST_LOADING, high=LARGEST_LOADING),
+        noise=Array(("known",), low=NOISE_FLOOR, high=LARGEST_LOADING**2),
+    ),
     shares=Array(("known",), low=0.0, high=1.0),
     n_rows=Whole(),
     fitted_round=Whole(),
