@@ -98,7 +98,7 @@ class Agent(Replica):
                 "it to a file"
             )
         with self._lock:
-            return _restored, (type(self), archive.to_bytes(self.to_dict()))
+            return self.from_dict, (self.to_dict(),)
 
     # Choosing
 
@@ -171,9 +171,7 @@ class Agent(Replica):
             try:
                 self._record(event, ready)
             except Taken:  # another process was faster
-                self._catch_up()
-                again = {"context": context, "k": k, "explore": explore}
-                return self._decided_before(event) or self.choose(options, **again)
+                return self.choose(options, context=context, k=k, id=id, explore=explore)
             return self._decision(event, ready, first.parts)
 
     def _decided(
@@ -723,10 +721,6 @@ def _settings(agent: Agent) -> dict[str, Any]:
     own = agent._policy.settings()
     named = {"policy": type(agent._policy).__name__, "explore": own.get("exploration")}
     return {**own, **agent.settings(), **named, "uniform_share": own.get("uniform_share")}
-
-
-def _restored(kind: type[Agent], content: bytes) -> Agent:
-    return kind.from_dict(archive.from_bytes(content))
 
 
 def _probability(made: Choice) -> float:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from halfseen import checks
 from halfseen.errors import HalfseenError, InvalidTableError
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray, Item, Slate
@@ -46,10 +47,6 @@ class Rows(NamedTuple):
     items: list[Item]
     names: tuple[str, ...]
     columns: list[FloatArray | Labels]
-
-    def some(self, rows: slice) -> "Rows":
-        """Return some of the rows."""
-        return Rows(self.items[rows], self.names, [each[rows] for each in self.columns])
 
     @property
     def is_named(self) -> bool:
@@ -204,7 +201,7 @@ class Reader:
         # A copy in any case: the encoder checks the values.
         is_plain = type(options) is np.ndarray
         table = as_table(options).copy() if is_plain else Slate.of(options)._table
-        names = _positions(table.shape[1])
+        names = tuple(map(str, range(table.shape[1])))
         if self.id is not None or self.ignore or self.categorical:
             return self._of_columns(dict(zip(names, table.T, strict=True)))
         return Rows(list(range(len(table))), names, list(table.T))
@@ -334,11 +331,6 @@ def _item(value: Any, row: int, source: str) -> Item:
     )
 
 
-@lru_cache
-def _positions(n: int) -> tuple[str, ...]:
-    return tuple(map(str, range(n)))
-
-
 def _is_column(value: Any) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
 
@@ -406,7 +398,8 @@ def _column_names(native: Any) -> list[str]:
     """Return the names of the columns of a frame after checking that they differ."""
     if hasattr(native, "collect"):  # lazy
         return []
-    names = [str(x) for x in getattr(native, "column_names", getattr(native, "columns", ()))]
+    found = getattr(native, "column_names", getattr(native, "columns", ()))
+    names = list(map(str, listed(found)))  # an index of pandas yields names slowly
     if len(set(names)) < len(names):
         raise _twice(next(name for name in names if names.count(name) > 1))
     return names
@@ -500,14 +493,7 @@ def _as_numbers(cells: list[Any]) -> FloatArray:
         with np.errstate(over="ignore"):  # of long doubles
             return np.array(cells, dtype=np.float64)
     except OverflowError:  # a whole number too large for a float is refused later, as infinite
-        return np.array([_as_float(cell) for cell in cells])
-
-
-def _as_float(cell: Any) -> float:
-    try:
-        return math.nan if cell is None else float(cell)
-    except OverflowError:
-        return math.inf
+        return np.array([checks.as_float(cell) for cell in cells])
 
 
 def _is_missing(cell: Any) -> bool:
