@@ -352,6 +352,13 @@ def test_equal_rewards_and_what_only_grows_are_warned_of_once(caplog):
     assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
 
 
+def test_equal_rewards_that_come_at_once_are_not_warned_of(caplog):
+    agent = ambient()
+    for _ in range(150):
+        agent.learn(agent.choose([{"sku": "a", "x": 1.0}]), 0.0)
+    assert not caplog.records
+
+
 def test_the_lift_is_what_a_uniform_choice_would_have_missed():
     """Item b pays 1, five others 0: a uniform choice earns 1/6, within three standard errors."""
     agent = Agent(uniform_share=0.4)
