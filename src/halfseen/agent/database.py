@@ -91,6 +91,11 @@ class Database(ABC):
         found: list[Any] = self._guarded(lambda: self._run(query, *values).fetchall())
         return found
 
+    def value(self, query: str, *values: Any) -> Any:
+        """Return the one value that a query finds; None if it finds nothing."""
+        found = self.read(query, *values)
+        return found[0][0] if found else None
+
     def write(self, work: Callable[[Run], T]) -> T:
         """Run a function's statements in one transaction, which is undone if anything fails."""
 
@@ -186,7 +191,7 @@ class Sqlite(Database):
 
     def make(self, tables: Sequence[str], version: int) -> None:
         """Create tables that are missing; refuse a newer schema."""
-        found = self.read("PRAGMA user_version")[0][0]
+        found = self.value("PRAGMA user_version")
         if found > version:
             raise StorageError(
                 f"{self.place} has schema {found}, newer than {version}: upgrade halfseen"
@@ -313,15 +318,12 @@ class Postgres(Database):
             return StorageError(
                 f"{self.place} was locked for {PATIENCE:g} s by another process: try again"
             )
-        reason = self._without_secrets(str(error).partition("\nLINE")[0]).strip()
+        reason = str(error).partition("\nLINE")[0].strip()
+        for secret in self._secrets:
+            reason = reason.replace(secret, "***")
         if "timeout" in reason:
             return StorageError(f"{self.place} did not answer in time ({reason}): try again")
         return StorageError(f"{self.place} cannot be used: {reason or type(error).__name__}")
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
 
     def size(self) -> int:
         """Return the size of all tables of halfseen."""
@@ -329,7 +331,7 @@ class Postgres(Database):
             "SELECT COALESCE(SUM(pg_total_relation_size(oid)), 0)::BIGINT FROM pg_class "
             "WHERE relkind = 'r' AND relname LIKE 'halfseen_%%'"
         )
-        return int(self.read(query)[0][0])
+        return int(self.value(query))
 
 
 def opened(
