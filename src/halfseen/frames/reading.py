@@ -228,12 +228,13 @@ class Reader:
 
     def _of_frame(self, native: Any) -> Rows:
         """Return a data frame of any library that narwhals knows."""
-        names = _column_names(native)
         # Narwhals reads pandas at a fifth of the speed.
-        is_pandas = bool(names) and hasattr(native, "set_axis")
+        is_pandas = hasattr(native, "set_axis") and hasattr(native, "columns")
         frame = native if is_pandas else frame_of(native)
-        if is_pandas and names != native.columns.tolist():
-            frame = native.set_axis(names, axis=1)
+        given = listed(frame.columns)
+        names = _distinct(given)
+        if names != given:
+            frame = frame.set_axis(names, axis=1)
         if is_pandas and self.id not in names and self.id in (None, frame.index.name):
             items = self._items(frame.index.tolist(), "the index")
         else:
@@ -394,12 +395,9 @@ def _twice(name: str) -> InvalidTableError:
     )
 
 
-def _column_names(native: Any) -> list[str]:
-    """Return the names of the columns of a frame after checking that they differ."""
-    if hasattr(native, "collect"):  # lazy
-        return []
-    found = getattr(native, "column_names", getattr(native, "columns", ()))
-    names = list(map(str, listed(found)))  # an index of pandas yields names slowly
+def _distinct(columns: Iterable[Any]) -> list[str]:
+    """Return names of columns as strings after checking that they differ."""
+    names = list(map(str, columns))
     if len(set(names)) < len(names):
         raise _twice(next(name for name in names if names.count(name) > 1))
     return names
@@ -413,7 +411,8 @@ def frame_of(native: Any) -> Any:
     InvalidTableError
         Says that a table must have one of the forms.
     """
-    _column_names(native)
+    if not hasattr(native, "collect"):  # lazy
+        _distinct(getattr(native, "column_names", getattr(native, "columns", ())))
     frame = nw.from_native(native, pass_through=True, allow_series=True)
     if isinstance(frame, nw.DataFrame):
         return frame
