@@ -130,7 +130,7 @@ def test_each_kind_of_id_that_does_not_wait_has_its_own_error():
     assert agent.health()["late"] == 1
     with pytest.raises(ForgottenDecisionError, match=f"{later[0].id} was forgotten.*max_pending"):
         agent.learn(later[0], 1.0)
-    with pytest.raises(UnknownDecisionError, match="decision abc is not known here"):
+    with pytest.raises(UnknownDecisionError, match="decision abc is not known here: another agent"):
         agent.learn("abc", 1.0)
     assert [each.id for each in agent.pending] == [each.id for each in later[1:]]
 

@@ -43,11 +43,6 @@ MISTAKES = {
         "AmbientOful",
         "leave it out",
     ),
-    "the item instead of the decision": (
-        lambda: agent().learn("a", 1.0),
-        "decision a is not known",
-        "another agent made it",
-    ),
     "the position instead of the decision": (
         lambda: agent().learn(0, 1.0),
         "got int 0",

@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 import pytest
 
-from agent.tables import offers
+from agent.tables import offers, state_of
 from halfseen import (
     Agent,
     AlreadyRewardedError,
@@ -44,11 +44,6 @@ DOSES = ["low", "medium", "high"]
 
 def new(url, **settings):
     return Agent.open(url, **{"id": "sku", "durability": "crash"} | settings)
-
-
-def state_of(agent):
-    agent._catch_up()
-    return archive.to_bytes(agent.to_dict())
 
 
 POLICIES = {
