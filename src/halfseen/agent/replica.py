@@ -676,24 +676,24 @@ class Replica(Declared):
         known = policy.dim or 0
         # Items may have no columns, or none that was ever seen.
         dim = max(1, known) if policy._uses_items else known
-        table, options, levels, numbers = self._encoded_options(asked, dim, lenient)
+        table, options, numbers = self._encoded_options(asked, dim, lenient)
         if table.dim > known:
             try:
-                policy.widen(table.dim, levels=_new(levels, known))
+                policy.widen(table.dim, levels=options.levels(known))
             except InvalidSettingError as error:
                 raise _refused(options, known, error) from None
         context, contexts, row = self._context, None, None
         if asked.context is not None:
             known = policy.context_dim
             encode = partial(_fitted, context) if lenient else context.encode
-            shown, context, levels = encode(asked.context, dim=max(1, known))
-            policy.widen(context_dim=shown.dim, context_levels=_new(levels, known))
+            shown, context = encode(asked.context, dim=max(1, known))
+            policy.widen(context_dim=shown.dim, context_levels=context.levels(known))
             contexts, row = shown._table, None if log else shown._table[0]
         slate = Slate.of(table, context=row, items=numbers if has_ids else None)
         return Ready(policy, options, context, slate, contexts)
 
     def _encoded_options(self, asked: Asked, dim: int, lenient: bool) -> Any:
-        """Return slate, encoder, new levels and item numbers of options; known sets are kept."""
+        """Return slate, encoder and item numbers of options; known sets are kept."""
         cache, digest, encoder = self._encodings, asked.digest, self._options
         known = cache.get(digest)
         if known is not None and known[0] is encoder and known[1] == dim:
@@ -701,11 +701,11 @@ class Replica(Declared):
         rows, policy = asked.rows, self._policy
         if lenient:
             room = policy.dim if policy.dim and not policy._can("_grow") else np.inf
-            slate, options, levels = _fitted(encoder, rows, dim, room)
+            slate, options = _fitted(encoder, rows, dim, room)
         else:
-            slate, options, levels = encoder.encode(rows, dim=dim)
+            slate, options = encoder.encode(rows, dim=dim)
         numbers = np.array(rows.numbers()) if policy._uses_items else None
-        found = slate, options, levels, numbers
+        found = slate, options, numbers
         if digest and options is encoder:
             cache[digest] = encoder, dim, found
             if len(cache) > _ENCODED:
@@ -755,8 +755,3 @@ def _refused(encoder: Encoder, known: int, error: Exception) -> InvalidTableErro
         f"column {names} has values that are new, and {error}, or list the column in the "
         "setting ignore"
     )
-
-
-def _new(levels: Mapping[int, int], known: int) -> dict[int, int]:
-    """Return the levels whose features are not among the known ones."""
-    return {level: first for level, first in levels.items() if level >= known}

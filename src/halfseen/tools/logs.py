@@ -183,7 +183,7 @@ def read(
     items = Reader(id=item, unique=False).read({item: cells_of(known[item], some)}).items
     sets = _always_all(items) if offers is None else _sets(items, item, offers, kept.tolist())
     rows = _contexts({name: cells_of(known[name], some) for name in names})
-    encoder = Encoder() if rows is None else Encoder()._grown(rows)[0]
+    encoder = Encoder() if rows is None else Encoder().grown(rows)
     n_without = int((place == 0.0).sum()) - len(kept)
     return Log(*sets, chances[kept], rewards[kept], rows, encoder, n_without, is_agents)
 
