@@ -296,16 +296,8 @@ class Reader:
 
     def _items(self, values: Any, source: str) -> list[Item]:
         """Return ids after checking that each is a string or a whole number, and maybe unique."""
-        items = list(values)
-        if not {str, int}.issuperset(map(type, items)):
-            items = [_item(value, row, source) for row, value in enumerate(items)]
+        items = [_item(value, row, source) for row, value in enumerate(values)]
         check_strings([item for item in items if isinstance(item, str)], source)
-        for item in items:
-            if not isinstance(item, str) and not -LARGEST_ID <= item <= LARGEST_ID:
-                raise InvalidTableError(
-                    f"{source} must hold whole numbers of at most {LARGEST_ID} as ids, got one of "
-                    f"{item.bit_length()} bits: give it as a string"
-                )
         if self.unique and len(set(items)) < len(items):
             first: dict[Item, int] = {}
             again = next(
@@ -322,14 +314,21 @@ class Reader:
 def _item(value: Any, row: int, source: str) -> Item:
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, str | int) and not isinstance(value, bool):
-        return str(value) if isinstance(value, str) else int(value)
     if isinstance(value, float) and value.is_integer():
-        return int(value)
-    raise InvalidTableError(
-        f"{source} must hold strings or whole numbers as ids, got {value!r} in row {row}: convert "
-        "it, or name another column"
-    )
+        value = int(value)
+    if isinstance(value, str):
+        return str(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidTableError(
+            f"{source} must hold strings or whole numbers as ids, got {value!r} in row {row}: "
+            "convert it, or name another column"
+        )
+    if abs(value) > LARGEST_ID:
+        raise InvalidTableError(
+            f"{source} must hold whole numbers of at most {LARGEST_ID} as ids, got one of "
+            f"{value.bit_length()} bits: give it as a string"
+        )
+    return int(value)
 
 
 def _is_column(value: Any) -> bool:
