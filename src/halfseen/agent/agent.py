@@ -611,7 +611,7 @@ class Agent(Replica):
         agent = _built(cls.at_checkpoint, storage, storage.place)
         agent._check_settings(settings, fresh)
         agent._saved = agent._last
-        agent._catch_up(progress=True)
+        agent._catch_up()
         return agent
 
     def __enter__(self) -> Self:

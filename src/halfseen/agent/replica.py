@@ -6,8 +6,8 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from itertools import islice
@@ -46,7 +46,6 @@ _EXPIRED_AT_ONCE = 500  # decisions that one event closes
 _PAUSE = 0.2  # seconds after which a lease that was not free is asked for again
 _AFTER_FAILURE = 30.0  # and after a refit that failed
 _ENCODED = 64  # encoded sets that are remembered
-_FEW_EVENTS = 5000  # to catch up with these takes no time
 _REFITS = 20  # refits whose times are remembered
 
 
@@ -455,19 +454,12 @@ class Replica(Declared):
             logger.warning(text)
         self._n_warned = len(warnings)
 
-    def _catch_up(self, until: int | None = None, *, progress: bool = False) -> None:
-        """Apply what other processes have appended; a progress bar shows if that takes long."""
+    def _catch_up(self, until: int | None = None) -> None:
+        """Apply what other processes have appended."""
         if self._failure is not None:
             raise StorageError(self._failure)
         if self._storage is not None:
-            events: Iterable[Event] = self._storage.after(self._last, until)
-            n_behind = self._storage.last() - self._last if progress else 0
-            if n_behind > _FEW_EVENTS:
-                with suppress(ModuleNotFoundError):  # rich comes with the extras
-                    from rich.progress import track
-
-                    events = track(events, "catching up", n_behind, transient=True)
-            for event in events:
+            for event in self._storage.after(self._last, until):
                 if event.number > self._last + 1:  # what is between was pruned
                     self._continue_from_checkpoint()
                 self._apply_or_stop(event)
