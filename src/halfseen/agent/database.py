@@ -44,15 +44,15 @@ class Database(ABC):
         The SQL expression of the database's time, in seconds since 1970.
     begin : str
         The statement that begins a transaction which writes.
-    types : dict
-        The types of columns by the names that `TABLES` has for them.
+    key : str
+        The type of a column that numbers its rows.
     first : tuple of str
         Statements before tables are created.
     """
 
     now: ClassVar[str]
     begin: ClassVar[str]
-    types: ClassVar[dict[str, str]]
+    key: ClassVar[str]
     first: ClassVar[tuple[str, ...]]
 
     def __init__(self, place: str) -> None:
@@ -78,7 +78,7 @@ class Database(ABC):
 
         def create(run: Run) -> None:
             for statement in (*self.first, *tables):
-                run(statement.format(version=version, **self.types))
+                run(statement.format(version=version, key=self.key))
 
         self.write(create)
 
@@ -161,12 +161,7 @@ class Sqlite(Database):
     now = "((julianday('now') - 2440587.5) * 86400.0)"
     begin = "BEGIN IMMEDIATE"
     first = (f"PRAGMA application_id = {_APPLICATION}", "PRAGMA user_version = {version}")
-    types: ClassVar = {
-        "key": "INTEGER PRIMARY KEY",
-        "whole": "INTEGER",
-        "real": "REAL",
-        "bytes": "BLOB",
-    }
+    key = "INTEGER PRIMARY KEY"
 
     def __init__(self, path: str, durability: str, *, must_exist: bool) -> None:
         super().__init__(path)
@@ -264,12 +259,7 @@ class Postgres(Database):
     begin = "BEGIN"
     first = ("SELECT pg_advisory_xact_lock(7521954)",)  # one process at a time creates tables
     now = "(EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION)"
-    types: ClassVar = {
-        "key": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
-        "whole": "BIGINT",
-        "real": "DOUBLE PRECISION",
-        "bytes": "BYTEA",
-    }
+    key = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
 
     def __init__(self, url: str) -> None:
         place, found = url, []

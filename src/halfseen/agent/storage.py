@@ -38,26 +38,27 @@ N_CHECKPOINTS = 3
 _AT_ONCE = 1000  # events that are read at once
 _SETS = 256  # offered sets that are remembered
 
+# SQLite takes the names that PostgreSQL has for types.
 TABLES = (
     """CREATE TABLE IF NOT EXISTS halfseen_agents (
-    agent {key}, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, version {whole} NOT NULL,
-    last {whole} NOT NULL, owner TEXT, until {real})""",
+    agent {key}, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, version BIGINT NOT NULL,
+    last BIGINT NOT NULL, owner TEXT, until DOUBLE PRECISION)""",
     """CREATE TABLE IF NOT EXISTS halfseen_events (
-    agent {whole}, number {whole}, kind TEXT NOT NULL, time {real} NOT NULL, options {bytes},
-    body TEXT NOT NULL, law {bytes}, PRIMARY KEY (agent, number))""",
+    agent BIGINT, number BIGINT, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, options BYTEA,
+    body TEXT NOT NULL, law BYTEA, PRIMARY KEY (agent, number))""",
     """CREATE TABLE IF NOT EXISTS halfseen_decisions (
-    agent {whole}, id TEXT, number {whole} NOT NULL, request {bytes} NOT NULL,
+    agent BIGINT, id TEXT, number BIGINT NOT NULL, request BYTEA NOT NULL,
     PRIMARY KEY (agent, id))""",
     """CREATE TABLE IF NOT EXISTS halfseen_rewards (
-    agent {whole}, decision TEXT, place {whole}, key TEXT, value {real}, final {whole} NOT NULL,
-    number {whole} NOT NULL, PRIMARY KEY (agent, decision, place, key))""",
+    agent BIGINT, decision TEXT, place BIGINT, key TEXT, value DOUBLE PRECISION,
+    final BIGINT NOT NULL, number BIGINT NOT NULL, PRIMARY KEY (agent, decision, place, key))""",
     """CREATE TABLE IF NOT EXISTS halfseen_logs (
-    agent {whole}, key TEXT, request {bytes} NOT NULL, PRIMARY KEY (agent, key))""",
+    agent BIGINT, key TEXT, request BYTEA NOT NULL, PRIMARY KEY (agent, key))""",
     """CREATE TABLE IF NOT EXISTS halfseen_sets (
-    digest {bytes} PRIMARY KEY, names TEXT NOT NULL, members {bytes} NOT NULL)""",
-    """CREATE TABLE IF NOT EXISTS halfseen_rows (digest {bytes} PRIMARY KEY, body TEXT NOT NULL)""",
+    digest BYTEA PRIMARY KEY, names TEXT NOT NULL, members BYTEA NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS halfseen_rows (digest BYTEA PRIMARY KEY, body TEXT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS halfseen_checkpoints (
-    agent {whole}, number {whole}, covers {whole} NOT NULL, state {bytes} NOT NULL,
+    agent BIGINT, number BIGINT, covers BIGINT NOT NULL, state BYTEA NOT NULL,
     PRIMARY KEY (agent, number))""",
 )
 
