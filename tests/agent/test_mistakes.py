@@ -48,6 +48,11 @@ MISTAKES = {
         "got int 0",
         r"pass decision or decision\.id",
     ),
+    "a number of places that is no whole number": (
+        lambda: agent().choose(ROWS, k=1.0),
+        r"must be an integer in \[1, 2\]",
+        r"got 1\.0",
+    ),
     "a reward of too many digits": (
         lambda: agent().learn(agent().choose(ROWS), 10**5000),
         "a number of 16610 bits",

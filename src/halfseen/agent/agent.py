@@ -141,8 +141,7 @@ class Agent(Replica):
         checks.boolean("explore", explore)
         asked = self._asked(options, context)
         n_options = len(asked.rows.items)
-        if k != 1:
-            checks.integer("k, the number of places,", k, 1, n_options)
+        k = checks.integer("k, the number of places,", k, 1, n_options)
         name = secrets.token_hex(12) if id is None else _checked_key("id", id)
         with self._lock:
             self._catch_up()
@@ -289,9 +288,9 @@ class Agent(Replica):
             asked, chosen = found[0].asked, found[0].body["items"][0]
         item = chosen if item is None else item
         asked = self._asked(decision, context) if asked is None else asked
-        prices = checked_costs(costs, self.columns | self.context_columns)
         with self._lock:
             self._catch_up()
+            prices = checked_costs(costs, self.columns | self.context_columns)
             ready = self._encoded(asked)
             return Explanation.of(ready, asked.rows.items, item=item, costs=prices, made=made)
 
