@@ -70,6 +70,21 @@ class Ready(NamedTuple):
     inners: tuple[Note | None, ...] = ()
 
 
+def _checked_policy(name: str, value: Any) -> Policy:
+    if not isinstance(value, Policy):
+        kind = value.__name__ if isinstance(value, type) else type(value).__name__
+        raise InvalidSettingError(f"must be a policy such as LatentUcb(), got {kind}", name=name)
+    return value
+
+
+def _checked_time(name: str, value: Any) -> datetime.timedelta:
+    if isinstance(value, int | float) and not isinstance(value, bool):  # from `settings()`
+        value = datetime.timedelta(seconds=value)
+    if not isinstance(value, datetime.timedelta) or value <= datetime.timedelta(0):
+        raise InvalidSettingError(f"must be a timedelta above 0, got {value!r}", name=name)
+    return value
+
+
 def _names(doc: str) -> Any:
     """Return a parameter that is a list of columns."""
 
@@ -96,7 +111,7 @@ class Replica(Declared):
 
     policy: Policy | None = custom(
         default=None,
-        check=lambda name, value: _checked_policy(name, value),
+        check=_checked_policy,
         plain=lambda policy: {"policy": type(policy).__name__, "settings": policy.settings()},
         kind="Policy",
         doc="The policy that chooses; by default `LatentUcb()`. The agent uses a copy.",
@@ -132,7 +147,7 @@ class Replica(Declared):
     )
     expire_after: datetime.timedelta | None = custom(
         default=None,
-        check=lambda name, value: _checked_time(name, value),
+        check=_checked_time,
         plain=lambda value: value.total_seconds(),
         kind="timedelta",
         doc="How long a decision is pending; by default until `expire` is called.",
@@ -723,21 +738,6 @@ def _fitted(encoder: Encoder, rows: Rows, dim: int, room: float = np.inf) -> Enc
         more = Rows(rows.items, (*kept.names, name), [*kept.columns, column])
         kept = kept if tried(more) is None else more
     return encoder.encode(kept, dim=dim)
-
-
-def _checked_policy(name: str, value: Any) -> Policy:
-    if not isinstance(value, Policy):
-        kind = value.__name__ if isinstance(value, type) else type(value).__name__
-        raise InvalidSettingError(f"must be a policy such as LatentUcb(), got {kind}", name=name)
-    return value
-
-
-def _checked_time(name: str, value: Any) -> datetime.timedelta:
-    if isinstance(value, int | float) and not isinstance(value, bool):  # from `settings()`
-        value = datetime.timedelta(seconds=value)
-    if not isinstance(value, datetime.timedelta) or value <= datetime.timedelta(0):
-        raise InvalidSettingError(f"must be a timedelta above 0, got {value!r}", name=name)
-    return value
 
 
 def _refused(encoder: Encoder, known: int, error: Exception) -> InvalidTableError:

@@ -35,6 +35,52 @@ _SMALLEST_PROB = 1e-6
 _BURN_IN_POLICIES = ("zero-filled", "uniform")
 
 
+def _checked_burn_in_policy(name: str, value: Any) -> Any:
+    """Return a policy, or the word for one, after a check; a plain form becomes a policy."""
+    if isinstance(value, dict) and {"policy", "settings"} <= value.keys():
+        return registered(value["policy"])(**value["settings"])
+    if isinstance(value, Policy) or (isinstance(value, str) and value in _BURN_IN_POLICIES):
+        return value
+    raise InvalidSettingError(f"{name} must be 'zero-filled', 'uniform' or a Policy, got {value!r}")
+
+
+def _plain_policy(value: Any) -> Any:
+    if isinstance(value, Policy):
+        return {"policy": type(value).__name__, "settings": value.settings()}
+    return value
+
+
+def _checked_burn_in(name: str, burn_in: Any) -> int | str:
+    if isinstance(burn_in, str):
+        return checks.one_of(f"{name} (a number of rounds or a word)", burn_in, ("theory",))
+    return checks.integer(name, burn_in, 1, checks.LARGEST_HORIZON)
+
+
+def _checked_observe_prob(name: str, observe_prob: Any) -> ObserveProb | str:
+    if isinstance(observe_prob, str):
+        return checks.one_of(f"{name} (numbers or a word)", observe_prob, (UNKNOWN, COUNTED))
+    if observe_prob is None:
+        return UNKNOWN
+    if not hasattr(observe_prob, "__len__"):
+        return checks.real(name, observe_prob, _SMALLEST_PROB, 1.0)
+    try:
+        probs = np.array(observe_prob, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidSettingError(
+            f"{name} must be one number in (0, 1] or one per feature, got {observe_prob!r}"
+        ) from None
+    for feature, prob in enumerate(probs.ravel()):
+        checks.real(f"{name}[{feature}]", float(prob), _SMALLEST_PROB, 1.0)
+    probs.setflags(write=False)
+    return probs
+
+
+def _checked_split(name: str, split: Any) -> int | float:
+    if isinstance(split, float):
+        return checks.real(f"{name} (a power of T)", split, 0.0, 1.0, low_open=True, high_open=True)
+    return checks.integer(name, split, 1, checks.LARGEST_HORIZON)
+
+
 @register_policy
 class TofuPov(Optimism, Policy):
     """Two-phase OFUL with partially observed vectors, and all its variants.
@@ -77,7 +123,7 @@ class TofuPov(Optimism, Policy):
         doc="How the covariance of the arms is estimated, whose top directions span the subspace.",
     )
     observe_prob: Any = custom(
-        check=lambda name, value: _checked_observe_prob(value),
+        check=_checked_observe_prob,
         plain=lambda prob: prob.tolist() if isinstance(prob, np.ndarray) else prob,
         kind='float, array of shape (dim,), "unknown" or "counted"',
         doc="""Probability that an entry is seen: one number for all features, one per feature, or
@@ -92,15 +138,15 @@ class TofuPov(Optimism, Policy):
     )
     burn_in: int | str = custom(
         default=30,
-        check=lambda name, value: _checked_burn_in(name, value),
+        check=_checked_burn_in,
         kind='int or "theory"',
         doc="""Rounds before the first epoch; "theory" needs `n_arms`, `last_eigenvalue` and
     `horizon`.""",
     )
     burn_in_policy: Any = custom(
         default="zero-filled",
-        check=lambda name, value: _checked_burn_in_policy(name, value),
-        plain=lambda policy: _plain_policy(policy),
+        check=_checked_burn_in_policy,
+        plain=_plain_policy,
         kind='"zero-filled", "uniform" or Policy',
         doc="""The policy of the burn-in and of epochs of rank 0. It learns from its own decisions.
     Its horizon, if any, must not end before this policy's.""",
@@ -534,7 +580,7 @@ class TwoPhase(TofuPov):
 
     split: int | float = custom(
         default=2 / 3,
-        check=lambda name, value: _checked_split(name, value),
+        check=_checked_split,
         kind="int or float",
         doc="""τ, the rounds of the first phase, or a power a in (0, 1) for τ = ⌈T^a⌉, which needs
     `horizon`.""",
@@ -560,49 +606,3 @@ class TwoPhase(TofuPov):
                 f"split={self.split!r} needs a horizon, got None: give a number of rounds"
             )
         return theory.power_split(self.horizon, self.split)
-
-
-def _checked_split(name: str, split: Any) -> int | float:
-    if isinstance(split, float):
-        return checks.real(f"{name} (a power of T)", split, 0.0, 1.0, low_open=True, high_open=True)
-    return checks.integer(name, split, 1, checks.LARGEST_HORIZON)
-
-
-def _checked_burn_in_policy(name: str, value: Any) -> Any:
-    """Return a policy, or the word for one, after a check; a plain form becomes a policy."""
-    if isinstance(value, dict) and {"policy", "settings"} <= value.keys():
-        return registered(value["policy"])(**value["settings"])
-    if isinstance(value, Policy) or (isinstance(value, str) and value in _BURN_IN_POLICIES):
-        return value
-    raise InvalidSettingError(f"{name} must be 'zero-filled', 'uniform' or a Policy, got {value!r}")
-
-
-def _plain_policy(value: Any) -> Any:
-    if isinstance(value, Policy):
-        return {"policy": type(value).__name__, "settings": value.settings()}
-    return value
-
-
-def _checked_burn_in(name: str, burn_in: Any) -> int | str:
-    if isinstance(burn_in, str):
-        return checks.one_of(f"{name} (a number of rounds or a word)", burn_in, ("theory",))
-    return checks.integer(name, burn_in, 1, checks.LARGEST_HORIZON)
-
-
-def _checked_observe_prob(observe_prob: Any) -> ObserveProb | str:
-    if isinstance(observe_prob, str):
-        return checks.one_of("observe_prob (numbers or a word)", observe_prob, (UNKNOWN, COUNTED))
-    if observe_prob is None:
-        return UNKNOWN
-    if not hasattr(observe_prob, "__len__"):
-        return checks.real("observe_prob", observe_prob, _SMALLEST_PROB, 1.0)
-    try:
-        probs = np.array(observe_prob, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidSettingError(
-            f"observe_prob must be one number in (0, 1] or one per feature, got {observe_prob!r}"
-        ) from None
-    for feature, prob in enumerate(probs.ravel()):
-        checks.real(f"observe_prob[{feature}]", float(prob), _SMALLEST_PROB, 1.0)
-    probs.setflags(write=False)
-    return probs
