@@ -108,6 +108,7 @@ def test_a_choice_on_an_older_state_is_applied_in_its_turn(url, monkeypatch, oth
     decision = two.choose([{"sku": "a", "x": 1.0} | other])
     assert list(two.columns) == ["sku", "x", "colour"]
     assert two.columns["colour"].levels[0] == "red"
+    assert two.explain(decision).item == two.explain(decision.id).item == "a"
     one.learn(decision.id, 1.0)
     assert state_of(one) == state_of(two)
 

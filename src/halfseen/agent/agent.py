@@ -291,7 +291,7 @@ class Agent(Replica):
         with self._lock:
             self._catch_up()
             prices = checked_costs(costs, self.columns | self.context_columns)
-            ready = self._encoded(asked)
+            ready = self._encoded(asked, lenient=chosen is not None)  # it was accepted then
             return Explanation.of(ready, asked.rows.items, item=item, costs=prices, made=made)
 
     def worth_measuring(

@@ -194,7 +194,7 @@ class Replica(Declared):
         self._last = 0  # event that this state includes
         self._lock = forkable_lock(AGENT)
         self._storage: Storage | None = None  # `open` sets it
-        self._encodings: OrderedDict[bytes, Any] = OrderedDict()
+        self._encodings: OrderedDict[tuple[bytes, bool], Any] = OrderedDict()
         # In this process alone:
         self._token = secrets.token_hex(8)
         self._saved = 0  # event of the latest checkpoint known here
@@ -701,8 +701,8 @@ class Replica(Declared):
 
     def _encoded_options(self, asked: Asked, dim: int, lenient: bool) -> Any:
         """Return slate, encoder and item numbers of options; known sets are kept."""
-        cache, digest, encoder = self._encodings, asked.digest, self._options
-        known = cache.get(digest)
+        cache, key, encoder = self._encodings, (asked.digest, lenient), self._options
+        known = cache.get(key)
         if known is not None and known[0] is encoder and known[1] == dim:
             return known[2]
         rows, policy = asked.rows, self._policy
@@ -713,8 +713,8 @@ class Replica(Declared):
             slate, options = encoder.encode(rows, dim=dim)
         numbers = np.array(rows.numbers()) if policy._uses_items else None
         found = slate, options, numbers
-        if digest and options is encoder:
-            cache[digest] = encoder, dim, found
+        if asked.digest and options is encoder:
+            cache[key] = encoder, dim, found
             if len(cache) > _ENCODED:
                 cache.popitem(last=False)
         return found
