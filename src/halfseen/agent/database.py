@@ -69,6 +69,10 @@ class Database(ABC):
     def _error(self, error: Exception) -> StorageError | None:
         """Return an error of the library as ours; None if it is none of the library's."""
 
+    def _locked(self) -> StorageError:
+        text = f"{self.place} was locked for {PATIENCE:g} s by another process: try again"
+        return StorageError(text)
+
     @abstractmethod
     def size(self) -> int:
         """Return the size in bytes."""
@@ -236,9 +240,7 @@ class Sqlite(Database):
         if not isinstance(error, sqlite3.Error | OSError):
             return None
         if "locked" in str(error):
-            return StorageError(
-                f"{self.place} was locked for {PATIENCE:g} s by another process: try again"
-            )
+            return self._locked()
         return StorageError(f"{self.place} cannot be used: {error}")
 
     def size(self) -> int:
@@ -305,9 +307,7 @@ class Postgres(Database):
         if not isinstance(error, self._library.Error | OSError):
             return None
         if isinstance(error, self._library.errors.LockNotAvailable):
-            return StorageError(
-                f"{self.place} was locked for {PATIENCE:g} s by another process: try again"
-            )
+            return self._locked()
         reason = str(error).partition("\nLINE")[0].strip()
         for secret in self._secrets:
             reason = reason.replace(secret, "***")
