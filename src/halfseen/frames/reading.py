@@ -411,7 +411,8 @@ def frame_of(native: Any) -> Any:
         Says that a table must have one of the forms.
     """
     if not hasattr(native, "collect"):  # lazy
-        _distinct(getattr(native, "column_names", getattr(native, "columns", ())))
+        names = "column_names" if hasattr(native, "column_names") else "columns"
+        _distinct(getattr(native, names, ()))
     frame = nw.from_native(native, pass_through=True, allow_series=True)
     if isinstance(frame, nw.DataFrame):
         return frame
