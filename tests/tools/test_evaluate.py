@@ -288,10 +288,17 @@ def test_a_context_of_dicts_may_be_missing_in_some_rows_or_in_all():
     texts = [json.dumps(each) for each in dicts]
     found = [
         values(evaluate(LOG.assign(about=about), ["hat"], context="about", model=Known()), "hat")
-        for about in (dicts, texts, LOG["x"].where(LOG.index > 0), None, "null")
+        for about in (
+            dicts,
+            texts,
+            [np.nan, *texts[1:]],
+            LOG["x"].where(LOG.index > 0),
+            None,
+            "null",
+        )
     ]
-    assert found[0] == found[1] == pytest.approx(found[2])
-    assert found[3] == found[4] == values(evaluate(LOG, ["hat"], model=Known()), "hat")
+    assert found[0] == found[1] == found[2] == pytest.approx(found[3])
+    assert found[4] == found[5] == values(evaluate(LOG, ["hat"], model=Known()), "hat")
 
 
 @pytest.mark.parametrize("items", [("1_11", "11_1"), ("9007199254740993", "9007199254740992")])

@@ -272,7 +272,8 @@ def _contexts(columns: dict[str, Any]) -> Rows | None:
     if not columns:
         return None
     if len(columns) == 1:
-        cells: list[Any] = list(next(iter(columns.values())))
+        (given,) = columns.values()
+        cells = [None if isinstance(cell, float) and cell != cell else cell for cell in given]
         seen = next((cell for cell in cells if cell not in (None, {}, "null")), None)
         if seen is None:
             return None
