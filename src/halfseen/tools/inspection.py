@@ -218,7 +218,7 @@ class Inspector:
         progress: bool = False,
     ) -> None:
         sampled, self.n_rows = _sample(table, progress)
-        self.costs = costs or {}
+        self.costs = {str(name): cost for name, cost in (costs or {}).items()}
         if self.n_rows < FEWEST_ROWS:
             raise InvalidTableError(
                 f"a table must have at least {FEWEST_ROWS} rows, got {self.n_rows}"
