@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -56,13 +56,16 @@ class Column:
         own = zip(self.levels, self.features, strict=False)
         object.__setattr__(self, "feature_of", dict(own))
 
-    def grown(self, feature: int, level: str | None) -> "Column":
-        """Return the column with one more feature: of a level, or shared, or of its numbers."""
-        features = (*self.features, feature)
-        if level is not None:
-            return replace(self, features=features, levels=(*self.levels, level))
-        n_shared = self.n_shared + (self.kind == "category")
-        return replace(self, features=features, n_shared=n_shared)
+    def grown(self, features: Sequence[int], levels: Sequence[str | None]) -> "Column":
+        """Return the column with more features, each of a level or without one."""
+        own = [level for level in levels if level is not None]
+        n_shared = len(features) - len(own) if self.kind == "category" else 0
+        return replace(
+            self,
+            features=(*self.features, *features),
+            levels=(*self.levels, *own),
+            n_shared=self.n_shared + n_shared,
+        )
 
     def shared_feature(self, level: str) -> int:
         """Return the feature of a level without its own feature: the same in every process."""
@@ -206,18 +209,19 @@ class Encoder:
                 news.append(_New(row, place, name, None))
         if not news:
             return self
-        columns = dict(self.columns)
+        entered: dict[str, list[tuple[int, str | None]]] = {}
         for feature, new in enumerate(sorted(news), self.width):
-            entered = columns.get(new.name)
-            if entered is None:
-                if len(columns) >= self.max_columns:
-                    raise InvalidTableError(
-                        f"column {new.name!r} is one too many, {len(columns)} are known and "
-                        f"max_columns is {self.max_columns}: list columns that are not features in "
-                        "the setting ignore, or allow more"
-                    )
-                entered = Column(new.name, "number" if new.level is None else "category")
-            columns[new.name] = entered.grown(feature, new.level)
+            entered.setdefault(new.name, []).append((feature, new.level))
+        columns = dict(self.columns)
+        for name, added in entered.items():
+            if name not in columns and len(columns) >= self.max_columns:
+                raise InvalidTableError(
+                    f"column {name!r} is one too many, {len(columns)} are known and max_columns is "
+                    f"{self.max_columns}: list columns that are not features in the setting "
+                    "ignore, or allow more"
+                )
+            kind = "number" if added[0][1] is None else "category"
+            columns[name] = columns.get(name, Column(name, kind)).grown(*zip(*added, strict=True))
         return replace(self, columns=columns)
 
     def _new_levels(self, place: int, name: str, labels: Labels) -> list[_New]:
