@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from halfseen.errors import InvalidInputError, InvalidSlateError
 from halfseen.values import LARGEST, SMALLEST, Decision, Note, Slate
+from robustness.hostile import bad_slates
 
 NAN, INF = math.nan, math.inf
 POISON = [NAN, INF, -INF, 1e300, -1e300]
@@ -68,22 +69,10 @@ def test_no_arms_or_no_features_are_refused(shape):
         Slate(np.zeros(shape))
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        *(1.0, None, [1.0, 2.0], np.zeros((2, 2, 2)), {"arm": [1.0]}),  # not two dimensions
-        pytest.param([[1.0, 2.0], [3.0]], id="ragged"),
-        pytest.param([["red", "blue"]], id="words"),
-        pytest.param([["1.0", "2.0"]], id="numbers as words"),
-        pytest.param(np.array([["2020"]], dtype="M8[Y]"), id="dates"),
-        pytest.param([[object()]], id="objects"),
-        pytest.param([[10**400]], id="an integer beyond all floats"),
-        pytest.param(np.array([[1.0 + 2.0j]]), id="complex"),
-    ],
-)
-def test_what_is_not_a_table_of_real_numbers_is_refused(values):
-    with pytest.raises(InvalidSlateError):
-        Slate(values)
+def test_what_is_not_a_table_of_real_numbers_is_refused():
+    for values in bad_slates(2):
+        with pytest.raises(InvalidSlateError):
+            Slate.of(values, dim=2)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from halfseen.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class LazyModule:
@@ -58,3 +61,10 @@ def from_extra(extra: str, otherwise: str = "") -> Iterator[None]:
         raise MissingExtraError(
             f"{error.name} is missing: pip install 'halfseen[{extra}]'{alternative}"
         ) from None
+
+
+def new_axes(width: float, height: float) -> "Axes":
+    """Return the axes of a new figure, whose size is in inches."""
+    with from_extra("paper"):
+        from matplotlib.figure import Figure
+    return Figure(figsize=(width, height), layout="constrained").subplots()

@@ -29,6 +29,7 @@ with from_extra("sklearn"):
     )
     from sklearn.impute import MissingIndicator
     from sklearn.utils import check_array, check_random_state
+    from sklearn.utils.extmath import svd_flip
     from sklearn.utils.validation import check_is_fitted, validate_data
 
 __all__ = ["LatentImputer", "MaskedPCA"]
@@ -237,11 +238,9 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
 
 def _rotated(model: Factors) -> Factors:
     """Return the same model with orthogonal loadings, the longest first, of fixed signs."""
-    _, lengths, directions = np.linalg.svd(model.loadings, full_matrices=False)
-    loadings = lengths[:, None] * directions
-    largest = np.abs(loadings).argmax(axis=1)
-    signs = np.where(loadings[np.arange(len(loadings)), largest] < 0.0, -1.0, 1.0)
-    return model._replace(loadings=signs[:, None] * loadings)
+    left, lengths, directions = np.linalg.svd(model.loadings, full_matrices=False)
+    _, directions = svd_flip(left, directions, u_based_decision=False)
+    return model._replace(loadings=lengths[:, None] * directions)
 
 
 class MaskedPCA(ClassNamePrefixFeaturesOutMixin, _TakesHoles):  # type: ignore[misc]

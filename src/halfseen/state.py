@@ -133,14 +133,19 @@ class Basis(NamedTuple):
 
 
 class Plain:
-    """A value that is plain already, with a check that gets its name and value."""
+    """A value that is plain already, or that a function makes plain.
 
-    def __init__(self, check: Callable[[str, Any], Any]) -> None:
-        self._check = check
+    A check gets its name and plain form, and returns the value.
+    """
+
+    def __init__(
+        self, check: Callable[[str, Any], Any], plain: Callable[[Any], Any] = lambda value: value
+    ) -> None:
+        self._check, self._plain = check, plain
 
     def dump(self, value: Any) -> Any:
-        """Return the value."""
-        return value
+        """Return the plain value."""
+        return self._plain(value)
 
     def load(self, name: str, plain: Any, sizes: Sizes) -> Any:
         """Return the value after its check."""

@@ -8,17 +8,9 @@ import subprocess
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 LISTENING = "-c listen_addresses=127.0.0.1 -c max_connections=40"
-
-
-class Nowhere:
-    """No server, where none is installed."""
-
-    url = None
-
-    def close(self):
-        """Do nothing."""
 
 
 class Server:
@@ -46,8 +38,10 @@ class Server:
 
     @classmethod
     def maybe(cls):
-        """Return a running server if there can be one."""
-        return Nowhere() if cls.programs() is None else cls()
+        """Return a running server if there can be one; else what has no URL."""
+        if cls.programs() is None:
+            return SimpleNamespace(url=None, close=lambda: None)
+        return cls()
 
     def start(self):
         options = f"-p {self.port} -k {self.folder} {LISTENING}"

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from halfseen import archive
+
 COLOURS = ("red", "green", "blue")
 WORTH = {"red": 0.0, "green": 0.5, "blue": 1.0}
 
@@ -36,3 +38,9 @@ def walk(agent, rounds):
 def looks(decision):
     """Return everything of a decision but its id."""
     return {name: value for name, value in decision.to_dict().items() if name != "id"}
+
+
+def state_of(agent):
+    """Return the state of an agent that knows what other processes have done, as bytes."""
+    agent._catch_up()
+    return archive.to_bytes(agent.to_dict())

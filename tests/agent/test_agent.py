@@ -130,7 +130,7 @@ def test_each_kind_of_id_that_does_not_wait_has_its_own_error():
     assert agent.health()["late"] == 1
     with pytest.raises(ForgottenDecisionError, match=f"{later[0].id} was forgotten.*max_pending"):
         agent.learn(later[0], 1.0)
-    with pytest.raises(UnknownDecisionError, match="decision abc is not known here"):
+    with pytest.raises(UnknownDecisionError, match="decision abc is not known here: another agent"):
         agent.learn("abc", 1.0)
     assert [each.id for each in agent.pending] == [each.id for each in later[1:]]
 
@@ -350,6 +350,13 @@ def test_equal_rewards_and_what_only_grows_are_warned_of_once(caplog):
     assert "the number of pending decisions keeps growing, 884 now" in grows
     assert "expire_after" in equal
     assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
+
+
+def test_equal_rewards_that_come_at_once_are_not_warned_of(caplog):
+    agent = ambient()
+    for _ in range(150):
+        agent.learn(agent.choose([{"sku": "a", "x": 1.0}]), 0.0)
+    assert not caplog.records
 
 
 def test_the_lift_is_what_a_uniform_choice_would_have_missed():

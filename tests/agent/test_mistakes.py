@@ -43,15 +43,15 @@ MISTAKES = {
         "AmbientOful",
         "leave it out",
     ),
-    "the item instead of the decision": (
-        lambda: agent().learn("a", 1.0),
-        "decision a is not known",
-        "another agent made it",
-    ),
     "the position instead of the decision": (
         lambda: agent().learn(0, 1.0),
         "got int 0",
         r"pass decision or decision\.id",
+    ),
+    "a number of places that is no whole number": (
+        lambda: agent().choose(ROWS, k=1.0),
+        r"must be an integer in \[1, 2\]",
+        r"got 1\.0",
     ),
     "a reward of too many digits": (
         lambda: agent().learn(agent().choose(ROWS), 10**5000),

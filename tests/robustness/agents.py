@@ -18,7 +18,9 @@ from functools import partial
 from pathlib import Path
 
 from agent.servers import Server
-from halfseen import Agent, AmbientOful, HalfseenError, LatentUcb, Uniform, archive
+from agent.tables import state_of
+from halfseen import Agent, AmbientOful, HalfseenError, LatentUcb, Uniform
+from robustness.calls import BrokenRuleError
 from robustness.faults import Interrupter
 from robustness.hostile import BAD_REWARDS
 
@@ -33,15 +35,6 @@ BAD_OPTIONS = (
     [], "hat", None, [{"x": 1.0}], [{"sku": "a"}, {"sku": "a"}], [{"sku": "a", "x": [1]}],
     [{"sku": "a", "x": float("inf")}], [{"sku": None, "x": 1.0}], [{"sku": "\ud800", "x": 1.0}],
 )  # fmt: skip
-
-
-class BrokenRuleError(Exception):
-    """Something that must hold does not."""
-
-
-def bytes_of(agent):
-    agent._catch_up()
-    return archive.to_bytes(agent.to_dict())
 
 
 class Case:
@@ -69,7 +62,7 @@ class Case:
         self._settle()
         first = self.replicas[0]
         others = [*self.replicas[1:], *([self.fresh()] if self.is_stored else [])]
-        if any(bytes_of(each) != bytes_of(first) for each in others):
+        if any(state_of(each) != state_of(first) for each in others):
             raise BrokenRuleError("two replicas have different states")
         health = first.health()
         learned = sum(part["n"] for part in health["rewards"].values())
@@ -157,7 +150,7 @@ class Case:
     def refused(self):
         draws, agent = self.random, self.agent
         self._settle()
-        before = bytes_of(agent)
+        before = state_of(agent)
         id = draws.choice([*self.open, "nobody"])
         calls = (
             lambda: agent.choose(draws.choice(BAD_OPTIONS)),
@@ -169,7 +162,7 @@ class Case:
         try:
             draws.choice(calls)()
         except HalfseenError:
-            if bytes_of(agent) != before:
+            if state_of(agent) != before:
                 raise BrokenRuleError("a refused call has changed the agent") from None
         else:
             raise BrokenRuleError("what must be refused was not")

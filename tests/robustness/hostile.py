@@ -141,9 +141,9 @@ BAD_REWARDS = (
 )  # fmt: skip
 
 
-class _Raises:
+class Raises:
     def __array__(self, dtype=None, copy=None):
-        raise RuntimeError("not now")
+        raise RuntimeError("the connection was lost")
 
 
 def bad_slates(dim):
@@ -155,6 +155,7 @@ def bad_slates(dim):
     return (
         wrong, too_large, np.zeros((2, dim + 1)), np.zeros(dim), np.zeros((0, dim)),
         np.zeros((2, dim, 1)), [[0.0] * dim, [0.0] * (dim + 1)], "slate", None, 3.0,
-        [["a"] * dim], np.full((1, dim), 1j), [[10**400] * dim], _Raises(), {}, [object()],
-        np.zeros((1, dim), dtype="datetime64[s]"), [[b"1"] * dim],
+        [["a"] * dim], [["1"] * dim], np.full((1, dim), 1j), [[10**400] * dim], Raises(), {},
+        {"arm": [1.0] * dim}, [object()], [[object()] * dim], [[b"1"] * dim],
+        np.zeros((1, dim), dtype="datetime64[s]"),
     )  # fmt: skip

@@ -224,7 +224,7 @@ def test_too_few_rows_rewards_or_values_are_refused():
 
 def test_columns_may_have_numbers_as_names():
     frame = offers(60).drop(columns="colour").set_axis(range(7), axis=1)
-    assert "3" in str(inspect(frame, reward=6))
+    assert "3" in str(inspect(frame, reward=6, costs={3: 2.0}))
     names = [each.name for each in inspect(frame.to_numpy(), reward=6).columns]
     assert names == [str(at) for at in range(7)]
 

@@ -98,7 +98,7 @@ class Agent(Replica):
                 "it to a file"
             )
         with self._lock:
-            return _restored, (type(self), archive.to_bytes(self.to_dict()))
+            return self.from_dict, (self.to_dict(),)
 
     # Choosing
 
@@ -141,8 +141,7 @@ class Agent(Replica):
         checks.boolean("explore", explore)
         asked = self._asked(options, context)
         n_options = len(asked.rows.items)
-        if k != 1:
-            checks.integer("k, the number of places,", k, 1, n_options)
+        k = checks.integer("k, the number of places,", k, 1, n_options)
         name = secrets.token_hex(12) if id is None else _checked_key("id", id)
         with self._lock:
             self._catch_up()
@@ -171,9 +170,7 @@ class Agent(Replica):
             try:
                 self._record(event, ready)
             except Taken:  # another process was faster
-                self._catch_up()
-                again = {"context": context, "k": k, "explore": explore}
-                return self._decided_before(event) or self.choose(options, **again)
+                return self.choose(options, context=context, k=k, id=id, explore=explore)
             return self._decision(event, ready, first.parts)
 
     def _decided(
@@ -291,10 +288,10 @@ class Agent(Replica):
             asked, chosen = found[0].asked, found[0].body["items"][0]
         item = chosen if item is None else item
         asked = self._asked(decision, context) if asked is None else asked
-        prices = checked_costs(costs, self.columns | self.context_columns)
         with self._lock:
             self._catch_up()
-            ready = self._encoded(asked)
+            prices = checked_costs(costs, self.columns | self.context_columns)
+            ready = self._encoded(asked, lenient=chosen is not None)  # it was accepted then
             return Explanation.of(ready, asked.rows.items, item=item, costs=prices, made=made)
 
     def worth_measuring(
@@ -613,7 +610,7 @@ class Agent(Replica):
         agent = _built(cls.at_checkpoint, storage, storage.place)
         agent._check_settings(settings, fresh)
         agent._saved = agent._last
-        agent._catch_up(progress=True)
+        agent._catch_up()
         return agent
 
     def __enter__(self) -> Self:
@@ -723,10 +720,6 @@ def _settings(agent: Agent) -> dict[str, Any]:
     own = agent._policy.settings()
     named = {"policy": type(agent._policy).__name__, "explore": own.get("exploration")}
     return {**own, **agent.settings(), **named, "uniform_share": own.get("uniform_share")}
-
-
-def _restored(kind: type[Agent], content: bytes) -> Agent:
-    return kind.from_dict(archive.from_bytes(content))
 
 
 def _probability(made: Choice) -> float:

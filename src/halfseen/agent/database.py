@@ -44,15 +44,15 @@ class Database(ABC):
         The SQL expression of the database's time, in seconds since 1970.
     begin : str
         The statement that begins a transaction which writes.
-    types : dict
-        The types of columns by the names that `TABLES` has for them.
+    key : str
+        The type of a column that numbers its rows.
     first : tuple of str
         Statements before tables are created.
     """
 
     now: ClassVar[str]
     begin: ClassVar[str]
-    types: ClassVar[dict[str, str]]
+    key: ClassVar[str]
     first: ClassVar[tuple[str, ...]]
 
     def __init__(self, place: str) -> None:
@@ -69,6 +69,10 @@ class Database(ABC):
     def _error(self, error: Exception) -> StorageError | None:
         """Return an error of the library as ours; None if it is none of the library's."""
 
+    def _locked(self) -> StorageError:
+        text = f"{self.place} was locked for {PATIENCE:g} s by another process: try again"
+        return StorageError(text)
+
     @abstractmethod
     def size(self) -> int:
         """Return the size in bytes."""
@@ -78,7 +82,7 @@ class Database(ABC):
 
         def create(run: Run) -> None:
             for statement in (*self.first, *tables):
-                run(statement.format(version=version, **self.types))
+                run(statement.format(version=version, key=self.key))
 
         self.write(create)
 
@@ -90,6 +94,11 @@ class Database(ABC):
         """Return the rows that a query finds."""
         found: list[Any] = self._guarded(lambda: self._run(query, *values).fetchall())
         return found
+
+    def value(self, query: str, *values: Any) -> Any:
+        """Return the one value that a query finds; None if it finds nothing."""
+        found = self.read(query, *values)
+        return found[0][0] if found else None
 
     def write(self, work: Callable[[Run], T]) -> T:
         """Run a function's statements in one transaction, which is undone if anything fails."""
@@ -156,12 +165,7 @@ class Sqlite(Database):
     now = "((julianday('now') - 2440587.5) * 86400.0)"
     begin = "BEGIN IMMEDIATE"
     first = (f"PRAGMA application_id = {_APPLICATION}", "PRAGMA user_version = {version}")
-    types: ClassVar = {
-        "key": "INTEGER PRIMARY KEY",
-        "whole": "INTEGER",
-        "real": "REAL",
-        "bytes": "BLOB",
-    }
+    key = "INTEGER PRIMARY KEY"
 
     def __init__(self, path: str, durability: str, *, must_exist: bool) -> None:
         super().__init__(path)
@@ -186,7 +190,7 @@ class Sqlite(Database):
 
     def make(self, tables: Sequence[str], version: int) -> None:
         """Create tables that are missing; refuse a newer schema."""
-        found = self.read("PRAGMA user_version")[0][0]
+        found = self.value("PRAGMA user_version")
         if found > version:
             raise StorageError(
                 f"{self.place} has schema {found}, newer than {version}: upgrade halfseen"
@@ -236,9 +240,7 @@ class Sqlite(Database):
         if not isinstance(error, sqlite3.Error | OSError):
             return None
         if "locked" in str(error):
-            return StorageError(
-                f"{self.place} was locked for {PATIENCE:g} s by another process: try again"
-            )
+            return self._locked()
         return StorageError(f"{self.place} cannot be used: {error}")
 
     def size(self) -> int:
@@ -259,12 +261,7 @@ class Postgres(Database):
     begin = "BEGIN"
     first = ("SELECT pg_advisory_xact_lock(7521954)",)  # one process at a time creates tables
     now = "(EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION)"
-    types: ClassVar = {
-        "key": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
-        "whole": "BIGINT",
-        "real": "DOUBLE PRECISION",
-        "bytes": "BYTEA",
-    }
+    key = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
 
     def __init__(self, url: str) -> None:
         place, found = url, []
@@ -310,18 +307,13 @@ class Postgres(Database):
         if not isinstance(error, self._library.Error | OSError):
             return None
         if isinstance(error, self._library.errors.LockNotAvailable):
-            return StorageError(
-                f"{self.place} was locked for {PATIENCE:g} s by another process: try again"
-            )
-        reason = self._without_secrets(str(error).partition("\nLINE")[0]).strip()
+            return self._locked()
+        reason = str(error).partition("\nLINE")[0].strip()
+        for secret in self._secrets:
+            reason = reason.replace(secret, "***")
         if "timeout" in reason:
             return StorageError(f"{self.place} did not answer in time ({reason}): try again")
         return StorageError(f"{self.place} cannot be used: {reason or type(error).__name__}")
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
 
     def size(self) -> int:
         """Return the size of all tables of halfseen."""
@@ -329,7 +321,7 @@ class Postgres(Database):
             "SELECT COALESCE(SUM(pg_total_relation_size(oid)), 0)::BIGINT FROM pg_class "
             "WHERE relkind = 'r' AND relname LIKE 'halfseen_%%'"
         )
-        return int(self.read(query)[0][0])
+        return int(self.value(query))
 
 
 def opened(

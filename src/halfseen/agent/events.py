@@ -122,7 +122,11 @@ def _hash(content: bytes) -> bytes:
 
 
 def _canonical(rows: Rows) -> Rows:
-    columns = [e + 0.0 if isinstance(e, np.ndarray) else e for e in rows.columns]  # no −0.0
+    # One zero of two, and one NaN of many.
+    columns = [
+        np.where(each == each, each + 0.0, np.nan) if isinstance(each, np.ndarray) else each
+        for each in rows.columns
+    ]
     return rows._replace(columns=columns)
 
 
@@ -130,9 +134,5 @@ def _digest(rows: Rows) -> bytes:
     parts = [json.dumps([rows.names, rows.items]).encode()]
     parts.append(b"".join(b"n" if isinstance(e, np.ndarray) else b"s" for e in rows.columns))
     for each in rows.columns:
-        parts.append(_bits(each) if isinstance(each, np.ndarray) else json.dumps(each).encode())
+        parts.append(each.tobytes() if isinstance(each, np.ndarray) else json.dumps(each).encode())
     return _hash(b"".join(parts))
-
-
-def _bits(numbers: FloatArray) -> bytes:
-    return np.where(numbers == numbers, numbers, np.nan).tobytes()  # one NaN of many

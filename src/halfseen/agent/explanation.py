@@ -10,7 +10,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.agent.replica import Ready
 from halfseen.errors import InvalidInputError
-from halfseen.lazy import from_extra
+from halfseen.lazy import new_axes
 from halfseen.values import BoolArray, FloatArray, Item, Scores
 from halfseen.values.decision import html_table
 from halfseen.values.reasons import Reasons
@@ -190,11 +190,7 @@ class Explanation:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the parts as bars, and return the axes; needs matplotlib (`halfseen[paper]`)."""
-        if axes is None:
-            with from_extra("paper"):
-                from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(5, 3), layout="constrained").subplots()
+        axes = new_axes(5.0, 3.0) if axes is None else axes
         shown = self.largest()
         names, values = [name for name, _ in shown], [value for _, value in shown]
         colours = ["tab:blue" if value >= 0.0 else "tab:red" for value in values]

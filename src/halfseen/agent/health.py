@@ -163,8 +163,9 @@ LIFT = Value(_lift, products=Array((4, 4), low=-LARGEST_SUM, high=LARGEST_SUM))
 """How a lift is saved."""
 
 N_EQUAL = 100
-"""This many equal rewards in a row are suspicious while decisions are pending."""
+"""This many equal rewards in a row are suspicious while several decisions are pending."""
 
+_FEW = 10  # decisions that may be pending because they were made just now
 _MARKS, _EVERY = 10, 100
 
 
@@ -199,7 +200,7 @@ class Signs(NamedTuple):
     def warnings(self, n_waiting: int) -> list[str]:
         """Return what looks wrong, with its remedy."""
         found = []
-        if self.n_equal >= N_EQUAL and n_waiting:
+        if self.n_equal >= N_EQUAL and n_waiting > _FEW:
             found.append(
                 f"the last {self.n_equal} rewards were all {self.reward:g}, and {n_waiting} "
                 "decisions are pending: if no response means a reward of 0, set expire_after"

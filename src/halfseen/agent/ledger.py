@@ -97,29 +97,6 @@ class Gone(NamedTuple):
     given: Mapping[tuple[int, str], float]
 
 
-class _GivenField:
-    """Rewards by place and key."""
-
-    def dump(self, value: Mapping[tuple[int, str], float]) -> list[Any]:
-        return [[place, key, reward] for (place, key), reward in value.items()]
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[tuple[int, str], float]:
-        return {
-            (checks.integer("place", place, 0), checks.text("key", key) if key else ""): (
-                checked_reward(reward)
-            )
-            for place, key, reward in plain
-        }
-
-
-class _NoteField:
-    def dump(self, value: Note) -> dict[str, Any]:
-        return value.to_dict()
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> Note:
-        return Note.from_dict(plain)
-
-
 class _ById(NamedTuple):
     """Values of one kind by the id of a decision, at most so many, or as many as may wait."""
 
@@ -141,10 +118,19 @@ def _item(name: str, item: Any) -> Item:
     return item if isinstance(item, str) else checks.integer(name, item)
 
 
-_ITEM, _GIVEN = Plain(_item), _GivenField()
-_PLACE = Value(
-    Place, item=_ITEM, note=_NoteField(), total=Maybe(Real(-LARGEST, LARGEST)), is_open=Flag()
-)
+def _given(name: str, plain: Any) -> dict[tuple[int, str], float]:
+    """Return rewards by place and key."""
+    return {
+        (checks.integer("place", place, 0), checks.text("key", key) if key else ""): (
+            checked_reward(reward)
+        )
+        for place, key, reward in plain
+    }
+
+
+_ITEM, _NOTE = Plain(_item), Plain(lambda name, plain: Note.from_dict(plain), Note.to_dict)
+_GIVEN = Plain(_given, lambda given: [[*key, reward] for key, reward in given.items()])
+_PLACE = Value(Place, item=_ITEM, note=_NOTE, total=Maybe(Real(-LARGEST, LARGEST)), is_open=Flag())
 _WAITING = Value(
     Waiting,
     time=Real(0.0, LATEST),

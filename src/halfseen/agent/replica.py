@@ -6,8 +6,8 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from itertools import islice
@@ -46,7 +46,6 @@ _EXPIRED_AT_ONCE = 500  # decisions that one event closes
 _PAUSE = 0.2  # seconds after which a lease that was not free is asked for again
 _AFTER_FAILURE = 30.0  # and after a refit that failed
 _ENCODED = 64  # encoded sets that are remembered
-_FEW_EVENTS = 5000  # to catch up with these takes no time
 _REFITS = 20  # refits whose times are remembered
 
 
@@ -69,6 +68,21 @@ class Ready(NamedTuple):
     slate: Slate
     contexts: FloatArray | None
     inners: tuple[Note | None, ...] = ()
+
+
+def _checked_policy(name: str, value: Any) -> Policy:
+    if not isinstance(value, Policy):
+        kind = value.__name__ if isinstance(value, type) else type(value).__name__
+        raise InvalidSettingError(f"must be a policy such as LatentUcb(), got {kind}", name=name)
+    return value
+
+
+def _checked_time(name: str, value: Any) -> datetime.timedelta:
+    if isinstance(value, int | float) and not isinstance(value, bool):  # from `settings()`
+        value = datetime.timedelta(seconds=value)
+    if not isinstance(value, datetime.timedelta) or value <= datetime.timedelta(0):
+        raise InvalidSettingError(f"must be a timedelta above 0, got {value!r}", name=name)
+    return value
 
 
 def _names(doc: str) -> Any:
@@ -97,7 +111,7 @@ class Replica(Declared):
 
     policy: Policy | None = custom(
         default=None,
-        check=lambda name, value: _checked_policy(name, value),
+        check=_checked_policy,
         plain=lambda policy: {"policy": type(policy).__name__, "settings": policy.settings()},
         kind="Policy",
         doc="The policy that chooses; by default `LatentUcb()`. The agent uses a copy.",
@@ -133,7 +147,7 @@ class Replica(Declared):
     )
     expire_after: datetime.timedelta | None = custom(
         default=None,
-        check=lambda name, value: _checked_time(name, value),
+        check=_checked_time,
         plain=lambda value: value.total_seconds(),
         kind="timedelta",
         doc="How long a decision is pending; by default until `expire` is called.",
@@ -180,7 +194,7 @@ class Replica(Declared):
         self._last = 0  # event that this state includes
         self._lock = forkable_lock(AGENT)
         self._storage: Storage | None = None  # `open` sets it
-        self._encodings: OrderedDict[bytes, Any] = OrderedDict()
+        self._encodings: OrderedDict[tuple[bytes, bool], Any] = OrderedDict()
         # In this process alone:
         self._token = secrets.token_hex(8)
         self._saved = 0  # event of the latest checkpoint known here
@@ -455,19 +469,12 @@ class Replica(Declared):
             logger.warning(text)
         self._n_warned = len(warnings)
 
-    def _catch_up(self, until: int | None = None, *, progress: bool = False) -> None:
-        """Apply what other processes have appended; a progress bar shows if that takes long."""
+    def _catch_up(self, until: int | None = None) -> None:
+        """Apply what other processes have appended."""
         if self._failure is not None:
             raise StorageError(self._failure)
         if self._storage is not None:
-            events: Iterable[Event] = self._storage.after(self._last, until)
-            n_behind = self._storage.last() - self._last if progress else 0
-            if n_behind > _FEW_EVENTS:
-                with suppress(ModuleNotFoundError):  # rich comes with the extras
-                    from rich.progress import track
-
-                    events = track(events, "catching up", n_behind, transient=True)
-            for event in events:
+            for event in self._storage.after(self._last, until):
                 if event.number > self._last + 1:  # what is between was pruned
                     self._continue_from_checkpoint()
                 self._apply_or_stop(event)
@@ -676,38 +683,38 @@ class Replica(Declared):
         known = policy.dim or 0
         # Items may have no columns, or none that was ever seen.
         dim = max(1, known) if policy._uses_items else known
-        table, options, levels, numbers = self._encoded_options(asked, dim, lenient)
+        table, options, numbers = self._encoded_options(asked, dim, lenient)
         if table.dim > known:
             try:
-                policy.widen(table.dim, levels=_new(levels, known))
+                policy.widen(table.dim, levels=options.levels(known))
             except InvalidSettingError as error:
                 raise _refused(options, known, error) from None
         context, contexts, row = self._context, None, None
         if asked.context is not None:
             known = policy.context_dim
             encode = partial(_fitted, context) if lenient else context.encode
-            shown, context, levels = encode(asked.context, dim=max(1, known))
-            policy.widen(context_dim=shown.dim, context_levels=_new(levels, known))
+            shown, context = encode(asked.context, dim=max(1, known))
+            policy.widen(context_dim=shown.dim, context_levels=context.levels(known))
             contexts, row = shown._table, None if log else shown._table[0]
         slate = Slate.of(table, context=row, items=numbers if has_ids else None)
         return Ready(policy, options, context, slate, contexts)
 
     def _encoded_options(self, asked: Asked, dim: int, lenient: bool) -> Any:
-        """Return slate, encoder, new levels and item numbers of options; known sets are kept."""
-        cache, digest, encoder = self._encodings, asked.digest, self._options
-        known = cache.get(digest)
+        """Return slate, encoder and item numbers of options; known sets are kept."""
+        cache, key, encoder = self._encodings, (asked.digest, lenient), self._options
+        known = cache.get(key)
         if known is not None and known[0] is encoder and known[1] == dim:
             return known[2]
         rows, policy = asked.rows, self._policy
         if lenient:
             room = policy.dim if policy.dim and not policy._can("_grow") else np.inf
-            slate, options, levels = _fitted(encoder, rows, dim, room)
+            slate, options = _fitted(encoder, rows, dim, room)
         else:
-            slate, options, levels = encoder.encode(rows, dim=dim)
+            slate, options = encoder.encode(rows, dim=dim)
         numbers = np.array(rows.numbers()) if policy._uses_items else None
-        found = slate, options, levels, numbers
-        if digest and options is encoder:
-            cache[digest] = encoder, dim, found
+        found = slate, options, numbers
+        if asked.digest and options is encoder:
+            cache[key] = encoder, dim, found
             if len(cache) > _ENCODED:
                 cache.popitem(last=False)
         return found
@@ -733,21 +740,6 @@ def _fitted(encoder: Encoder, rows: Rows, dim: int, room: float = np.inf) -> Enc
     return encoder.encode(kept, dim=dim)
 
 
-def _checked_policy(name: str, value: Any) -> Policy:
-    if not isinstance(value, Policy):
-        kind = value.__name__ if isinstance(value, type) else type(value).__name__
-        raise InvalidSettingError(f"must be a policy such as LatentUcb(), got {kind}", name=name)
-    return value
-
-
-def _checked_time(name: str, value: Any) -> datetime.timedelta:
-    if isinstance(value, int | float) and not isinstance(value, bool):  # from `settings()`
-        value = datetime.timedelta(seconds=value)
-    if not isinstance(value, datetime.timedelta) or value <= datetime.timedelta(0):
-        raise InvalidSettingError(f"must be a timedelta above 0, got {value!r}", name=name)
-    return value
-
-
 def _refused(encoder: Encoder, known: int, error: Exception) -> InvalidTableError:
     entered = [name for name, each in encoder.columns.items() if each.features[-1] >= known]
     names = ", ".join(repr(name) for name in entered[:5])
@@ -755,8 +747,3 @@ def _refused(encoder: Encoder, known: int, error: Exception) -> InvalidTableErro
         f"column {names} has values that are new, and {error}, or list the column in the "
         "setting ignore"
     )
-
-
-def _new(levels: Mapping[int, int], known: int) -> dict[int, int]:
-    """Return the levels whose features are not among the known ones."""
-    return {level: first for level, first in levels.items() if level >= known}

@@ -38,26 +38,27 @@ N_CHECKPOINTS = 3
 _AT_ONCE = 1000  # events that are read at once
 _SETS = 256  # offered sets that are remembered
 
+# SQLite takes the names that PostgreSQL has for types.
 TABLES = (
     """CREATE TABLE IF NOT EXISTS halfseen_agents (
-    agent {key}, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, version {whole} NOT NULL,
-    last {whole} NOT NULL, owner TEXT, until {real})""",
+    agent {key}, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, version BIGINT NOT NULL,
+    last BIGINT NOT NULL, owner TEXT, until DOUBLE PRECISION)""",
     """CREATE TABLE IF NOT EXISTS halfseen_events (
-    agent {whole}, number {whole}, kind TEXT NOT NULL, time {real} NOT NULL, options {bytes},
-    body TEXT NOT NULL, law {bytes}, PRIMARY KEY (agent, number))""",
+    agent BIGINT, number BIGINT, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, options BYTEA,
+    body TEXT NOT NULL, law BYTEA, PRIMARY KEY (agent, number))""",
     """CREATE TABLE IF NOT EXISTS halfseen_decisions (
-    agent {whole}, id TEXT, number {whole} NOT NULL, request {bytes} NOT NULL,
+    agent BIGINT, id TEXT, number BIGINT NOT NULL, request BYTEA NOT NULL,
     PRIMARY KEY (agent, id))""",
     """CREATE TABLE IF NOT EXISTS halfseen_rewards (
-    agent {whole}, decision TEXT, place {whole}, key TEXT, value {real}, final {whole} NOT NULL,
-    number {whole} NOT NULL, PRIMARY KEY (agent, decision, place, key))""",
+    agent BIGINT, decision TEXT, place BIGINT, key TEXT, value DOUBLE PRECISION,
+    final BIGINT NOT NULL, number BIGINT NOT NULL, PRIMARY KEY (agent, decision, place, key))""",
     """CREATE TABLE IF NOT EXISTS halfseen_logs (
-    agent {whole}, key TEXT, request {bytes} NOT NULL, PRIMARY KEY (agent, key))""",
+    agent BIGINT, key TEXT, request BYTEA NOT NULL, PRIMARY KEY (agent, key))""",
     """CREATE TABLE IF NOT EXISTS halfseen_sets (
-    digest {bytes} PRIMARY KEY, names TEXT NOT NULL, members {bytes} NOT NULL)""",
-    """CREATE TABLE IF NOT EXISTS halfseen_rows (digest {bytes} PRIMARY KEY, body TEXT NOT NULL)""",
+    digest BYTEA PRIMARY KEY, names TEXT NOT NULL, members BYTEA NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS halfseen_rows (digest BYTEA PRIMARY KEY, body TEXT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS halfseen_checkpoints (
-    agent {whole}, number {whole}, covers {whole} NOT NULL, state {bytes} NOT NULL,
+    agent BIGINT, number BIGINT, covers BIGINT NOT NULL, state BYTEA NOT NULL,
     PRIMARY KEY (agent, number))""",
 )
 
@@ -257,8 +258,7 @@ class Storage:
             names, content = found[0][0], bytes(found[0][1])
             members = [content[at : at + DIGEST] for at in range(0, len(content), DIGEST)]
             texts: dict[bytes, str] = {}
-            for some in _some(members):
-                marks = ", ".join("?" * len(some))
+            for some, marks in _some(members):
                 query = f"SELECT digest, body FROM halfseen_rows WHERE digest IN ({marks})"
                 texts |= {bytes(key): text for key, text in self.database.read(query, *some)}
             known = joined_set(names, [texts[each] for each in members])
@@ -269,15 +269,12 @@ class Storage:
 
     def now(self) -> float:
         """Return the database's time."""
-        return float(self.database.read(f"SELECT {self.database.now}")[0][0])
+        return float(self.database.value(f"SELECT {self.database.now}"))
 
     def last(self) -> int:
         """Return the number of the last event."""
-        found = self.database.read(
-            "SELECT last FROM halfseen_agents WHERE agent = ? AND token = ?",
-            *(self._agent, self._token),
-        )
-        return int(found[0][0]) if found else 0
+        query = "SELECT last FROM halfseen_agents WHERE agent = ? AND token = ?"
+        return int(self.database.value(query, self._agent, self._token) or 0)
 
     def decision(self, id: str) -> tuple[Event, bytes] | None:
         """Return the event of a decision, with its probabilities, and a digest of its request."""
@@ -294,18 +291,18 @@ class Storage:
 
     def reward(self, id: str, place: int, key: str) -> float | None:
         """Return a reward of a decision, if it came."""
-        found = self.database.read(
+        found: float | None = self.database.value(
             "SELECT value FROM halfseen_rewards "
             "WHERE agent = ? AND decision = ? AND place = ? AND key = ?",
             *(self._agent, id, place, key),
         )
-        return found[0][0] if found else None
+        return found
 
     def log_request(self, key: str) -> bytes | None:
         """Return a digest of the log that was observed with a key."""
         query = "SELECT request FROM halfseen_logs WHERE agent = ? AND key = ?"
-        found = self.database.read(query, self._agent, key)
-        return bytes(found[0][0]) if found else None
+        found = self.database.value(query, self._agent, key)
+        return None if found is None else bytes(found)
 
     # Checkpoints and the lease
 
@@ -329,7 +326,7 @@ class Storage:
     def last_checkpoint(self) -> int:
         """Return the number of the latest checkpoint."""
         query = "SELECT MAX(number) FROM halfseen_checkpoints WHERE agent = ?"
-        return int(self.database.read(query, self._agent)[0][0] or 0)
+        return int(self.database.value(query, self._agent) or 0)
 
     def save(self, number: int, state: bytes) -> None:
         """Write a checkpoint after an event; older ones than the latest three go."""
@@ -366,13 +363,14 @@ class Storage:
 
     def release(self, owner: str) -> None:
         """Give the lease back."""
-        self.database.write(
-            lambda run: run(
-                "UPDATE halfseen_agents SET owner = NULL, until = NULL WHERE agent = ? "
-                "AND token = ? AND owner = ?",
-                *(self._agent, self._token, owner),
-            )
+        self._write(
+            "UPDATE halfseen_agents SET owner = NULL, until = NULL WHERE agent = ? "
+            "AND token = ? AND owner = ?",
+            *(self._agent, self._token, owner),
         )
+
+    def _write(self, statement: str, *values: Any) -> None:
+        self.database.write(lambda run: run(statement, *values))
 
     # The log
 
@@ -389,8 +387,7 @@ class Storage:
         )
         made = [[*row[:3], json.loads(row[3]), unpacked(row[4])] for row in found]
         rewards: dict[str, list[Any]] = {row[3]["id"]: [] for row in made}
-        for some in _some(list(rewards)):
-            marks = ", ".join("?" * len(some))
+        for some, marks in _some(list(rewards)):
             for id, *reward in self.database.read(
                 "SELECT decision, place, key, value, final, number FROM halfseen_rewards "
                 f"WHERE agent = ? AND decision IN ({marks}) ORDER BY number",
@@ -425,15 +422,11 @@ class Storage:
             ("decisions", "id", ids),
             ("events", "number", numbers),
         ):
-            for some in _some(gone):  # not all at once: others want to write
-                self._delete(table, column, some)
+            for some, marks in _some(gone):  # not all at once: others want to write
+                query = f"DELETE FROM halfseen_{table} WHERE agent = ? AND {column} IN ({marks})"
+                self._write(query, self._agent, *some)
         self.database.write(_prune_rows)
         return len(numbers)
-
-    def _delete(self, table: str, column: str, values: list[Any]) -> None:
-        marks = ", ".join("?" * len(values))
-        query = f"DELETE FROM halfseen_{table} WHERE agent = ? AND {column} IN ({marks})"
-        self.database.write(lambda run: run(query, self._agent, *values))
 
 
 def _prune_rows(run: Run) -> None:
@@ -453,7 +446,8 @@ def _prune_rows(run: Run) -> None:
             run("DELETE FROM halfseen_rows WHERE digest = ?", digest)
 
 
-def _some(values: list[Any]) -> Iterator[list[Any]]:
-    """Yield values in lists that a statement can take."""
+def _some(values: list[Any]) -> Iterator[tuple[list[Any], str]]:
+    """Yield values in lists that a statement can take, with the marks that stand for them."""
     for start in range(0, len(values), 500):
-        yield values[start : start + 500]
+        some = values[start : start + 500]
+        yield some, ", ".join("?" * len(some))

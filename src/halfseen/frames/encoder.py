@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -56,6 +56,17 @@ class Column:
         own = zip(self.levels, self.features, strict=False)
         object.__setattr__(self, "feature_of", dict(own))
 
+    def grown(self, features: Sequence[int], levels: Sequence[str | None]) -> "Column":
+        """Return the column with more features, each of a level or without one."""
+        own = [level for level in levels if level is not None]
+        n_shared = len(features) - len(own) if self.kind == "category" else 0
+        return replace(
+            self,
+            features=(*self.features, *features),
+            levels=(*self.levels, *own),
+            n_shared=self.n_shared + n_shared,
+        )
+
     def shared_feature(self, level: str) -> int:
         """Return the feature of a level without its own feature: the same in every process."""
         digest = hashlib.blake2b(level.encode(), digest_size=8).digest()
@@ -83,7 +94,7 @@ _COLUMNS = state.Each(
 
 
 class _New(NamedTuple):
-    """A feature that enters.
+    """A feature that enters: of a level, or without one.
 
     Features are sorted by the row in which they first appear, so that their order is the same in
     whatever parts the rows come.
@@ -93,7 +104,6 @@ class _New(NamedTuple):
     place: int
     name: str
     level: str | None
-    shared: bool = False
 
 
 class Encoded(NamedTuple):
@@ -104,13 +114,10 @@ class Encoded(NamedTuple):
     slate : Slate
     encoder : Encoder
         The encoder that knows the columns and levels of these rows.
-    levels : dict
-        Of each new feature that is a further level of a category: the first feature of it.
     """
 
     slate: Slate
     encoder: "Encoder"
-    levels: dict[int, int]
 
 
 @dataclass(frozen=True)
@@ -134,7 +141,7 @@ class Encoder:
     >>> encoded = Encoder().encode(rows)
     >>> encoded.slate.values.tolist(), encoded.slate.mask.tolist()
     ([[3.0, 1.0], [4.0, 0.0]], [[True, True], [True, False]])
-    >>> encoded.encoder.encode(Reader().read([{"colour": "blue"}])).levels
+    >>> encoded.encoder.encode(Reader().read([{"colour": "blue"}])).encoder.levels(2)
     {2: 1}
     """
 
@@ -158,13 +165,13 @@ class Encoder:
         InvalidTableError
             Names the column or the row, the value got, and the remedy.
         """
-        encoder, levels = self._grown(rows)
+        encoder = self.grown(rows)
         width = max(dim, encoder.width)
         if not width:
             raise ids_alone()
         table = encoder._filled(rows, width)
         try:
-            return Encoded(Slate(table), encoder, levels)
+            return Encoded(Slate(table), encoder)
         except InvalidSlateError:
             raise encoder._out_of_range(table) from None
 
@@ -176,8 +183,20 @@ class Encoder:
             for name, column in self.columns.items()
         }
 
-    def _grown(self, rows: Rows) -> tuple["Encoder", dict[int, int]]:
-        """Return an encoder that knows the columns and levels of rows; see `Encoded.levels`."""
+    def levels(self, known: int) -> dict[int, int]:
+        """Return features that are a further level of a category, with the first feature of it.
+
+        The first `known` features are left out.
+        """
+        return {
+            feature: column.features[0]
+            for column in self.columns.values()
+            for feature in column.features[1:]
+            if feature >= known
+        }
+
+    def grown(self, rows: Rows) -> "Encoder":
+        """Return an encoder that knows the columns and levels of rows."""
         news: list[_New] = []
         for place, (name, column) in enumerate(zip(rows.names, rows.columns, strict=True)):
             known = self.columns.get(name)
@@ -189,32 +208,21 @@ class Encoder:
             elif known is None and (row := _first_seen(column)) is not None:
                 news.append(_New(row, place, name, None))
         if not news:
-            return self, {}
-        entered: dict[str, list[tuple[int, _New]]] = {}
-        ordered = sorted(news, key=lambda new: (new.row, new.place))
-        for feature, new in enumerate(ordered, self.width):
-            entered.setdefault(new.name, []).append((feature, new))
-        columns, levels = dict(self.columns), dict[int, int]()
+            return self
+        entered: dict[str, list[tuple[int, str | None]]] = {}
+        for feature, new in enumerate(sorted(news), self.width):
+            entered.setdefault(new.name, []).append((feature, new.level))
+        columns = dict(self.columns)
         for name, added in entered.items():
-            known = columns.get(name) or self._entering(added[0][1], len(columns))
-            features = (*known.features, *(feature for feature, _ in added))
-            levels |= {feature: features[0] for feature, _ in added if feature > features[0]}
-            columns[name] = replace(
-                known,
-                features=features,
-                levels=(*known.levels, *(new.level for _, new in added if new.level is not None)),
-                n_shared=known.n_shared + sum(new.shared for _, new in added),
-            )
-        return replace(self, columns=columns), levels
-
-    def _entering(self, new: _New, n_columns: int) -> Column:
-        if n_columns >= self.max_columns:
-            raise InvalidTableError(
-                f"column {new.name!r} is one too many, {n_columns} are known and max_columns is "
-                f"{self.max_columns}: list columns that are not features in the setting "
-                "ignore, or allow more"
-            )
-        return Column(new.name, "number" if new.level is None else "category")
+            if name not in columns and len(columns) >= self.max_columns:
+                raise InvalidTableError(
+                    f"column {name!r} is one too many, {len(columns)} are known and max_columns is "
+                    f"{self.max_columns}: list columns that are not features in the setting "
+                    "ignore, or allow more"
+                )
+            kind = "number" if added[0][1] is None else "category"
+            columns[name] = columns.get(name, Column(name, kind)).grown(*zip(*added, strict=True))
+        return replace(self, columns=columns)
 
     def _new_levels(self, place: int, name: str, labels: Labels) -> list[_New]:
         known = self.columns.get(name)
@@ -233,7 +241,7 @@ class Encoder:
                     "features (setting max_levels allows more, ignore leaves the column out)",
                     *(name, self.max_levels, label, N_SHARED),
                 )
-                return [*news.values(), *[_New(row, place, name, None, True)] * N_SHARED]
+                return [*news.values(), *[_New(row, place, name, None)] * N_SHARED]
             news[label] = _New(row, place, name, label)
         return list(news.values())
 

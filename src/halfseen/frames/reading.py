@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from halfseen import checks
 from halfseen.errors import HalfseenError, InvalidTableError
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray, Item, Slate
@@ -46,10 +47,6 @@ class Rows(NamedTuple):
     items: list[Item]
     names: tuple[str, ...]
     columns: list[FloatArray | Labels]
-
-    def some(self, rows: slice) -> "Rows":
-        """Return some of the rows."""
-        return Rows(self.items[rows], self.names, [each[rows] for each in self.columns])
 
     @property
     def is_named(self) -> bool:
@@ -204,7 +201,7 @@ class Reader:
         # A copy in any case: the encoder checks the values.
         is_plain = type(options) is np.ndarray
         table = as_table(options).copy() if is_plain else Slate.of(options)._table
-        names = _positions(table.shape[1])
+        names = tuple(map(str, range(table.shape[1])))
         if self.id is not None or self.ignore or self.categorical:
             return self._of_columns(dict(zip(names, table.T, strict=True)))
         return Rows(list(range(len(table))), names, list(table.T))
@@ -231,12 +228,13 @@ class Reader:
 
     def _of_frame(self, native: Any) -> Rows:
         """Return a data frame of any library that narwhals knows."""
-        names = _column_names(native)
         # Narwhals reads pandas at a fifth of the speed.
-        is_pandas = bool(names) and hasattr(native, "set_axis")
+        is_pandas = hasattr(native, "set_axis") and hasattr(native, "columns")
         frame = native if is_pandas else frame_of(native)
-        if is_pandas and names != native.columns.tolist():
-            frame = native.set_axis(names, axis=1)
+        given = listed(frame.columns)
+        names = _distinct(given)
+        if names != given:
+            frame = frame.set_axis(names, axis=1)
         if is_pandas and self.id not in names and self.id in (None, frame.index.name):
             items = self._items(frame.index.tolist(), "the index")
         else:
@@ -298,16 +296,8 @@ class Reader:
 
     def _items(self, values: Any, source: str) -> list[Item]:
         """Return ids after checking that each is a string or a whole number, and maybe unique."""
-        items = list(values)
-        if not {str, int}.issuperset(map(type, items)):
-            items = [_item(value, row, source) for row, value in enumerate(items)]
+        items = [_item(value, row, source) for row, value in enumerate(values)]
         check_strings([item for item in items if isinstance(item, str)], source)
-        for item in items:
-            if not isinstance(item, str) and not -LARGEST_ID <= item <= LARGEST_ID:
-                raise InvalidTableError(
-                    f"{source} must hold whole numbers of at most {LARGEST_ID} as ids, got one of "
-                    f"{item.bit_length()} bits: give it as a string"
-                )
         if self.unique and len(set(items)) < len(items):
             first: dict[Item, int] = {}
             again = next(
@@ -324,19 +314,21 @@ class Reader:
 def _item(value: Any, row: int, source: str) -> Item:
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, str | int) and not isinstance(value, bool):
-        return str(value) if isinstance(value, str) else int(value)
     if isinstance(value, float) and value.is_integer():
-        return int(value)
-    raise InvalidTableError(
-        f"{source} must hold strings or whole numbers as ids, got {value!r} in row {row}: convert "
-        "it, or name another column"
-    )
-
-
-@lru_cache
-def _positions(n: int) -> tuple[str, ...]:
-    return tuple(map(str, range(n)))
+        value = int(value)
+    if isinstance(value, str):
+        return str(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidTableError(
+            f"{source} must hold strings or whole numbers as ids, got {value!r} in row {row}: "
+            "convert it, or name another column"
+        )
+    if abs(value) > LARGEST_ID:
+        raise InvalidTableError(
+            f"{source} must hold whole numbers of at most {LARGEST_ID} as ids, got one of "
+            f"{value.bit_length()} bits: give it as a string"
+        )
+    return int(value)
 
 
 def _is_column(value: Any) -> bool:
@@ -402,11 +394,9 @@ def _twice(name: str) -> InvalidTableError:
     )
 
 
-def _column_names(native: Any) -> list[str]:
-    """Return the names of the columns of a frame after checking that they differ."""
-    if hasattr(native, "collect"):  # lazy
-        return []
-    names = [str(x) for x in getattr(native, "column_names", getattr(native, "columns", ()))]
+def _distinct(columns: Iterable[Any]) -> list[str]:
+    """Return names of columns as strings after checking that they differ."""
+    names = list(map(str, columns))
     if len(set(names)) < len(names):
         raise _twice(next(name for name in names if names.count(name) > 1))
     return names
@@ -420,7 +410,9 @@ def frame_of(native: Any) -> Any:
     InvalidTableError
         Says that a table must have one of the forms.
     """
-    _column_names(native)
+    if not hasattr(native, "collect"):  # lazy
+        names = "column_names" if hasattr(native, "column_names") else "columns"
+        _distinct(getattr(native, names, ()))
     frame = nw.from_native(native, pass_through=True, allow_series=True)
     if isinstance(frame, nw.DataFrame):
         return frame
@@ -500,14 +492,7 @@ def _as_numbers(cells: list[Any]) -> FloatArray:
         with np.errstate(over="ignore"):  # of long doubles
             return np.array(cells, dtype=np.float64)
     except OverflowError:  # a whole number too large for a float is refused later, as infinite
-        return np.array([_as_float(cell) for cell in cells])
-
-
-def _as_float(cell: Any) -> float:
-    try:
-        return math.nan if cell is None else float(cell)
-    except OverflowError:
-        return math.inf
+        return np.array([checks.as_float(cell) for cell in cells])
 
 
 def _is_missing(cell: Any) -> bool:

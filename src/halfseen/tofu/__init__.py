@@ -4,8 +4,7 @@ Read it in the order of the paper: the corrected covariance (`halfseen.linear.co
 estimators of the subspace (`subspace`), how many directions are kept (`rank`), latent coordinates
 of half-seen arms (`imputation`, by `halfseen.linear.lift`), the epochs and which rewards a new one
 learns again (`epoch`), the regression in them with its radius (`halfseen.linear.ridge`), and the
-policy (`policy`), whose parameters are in `parameters`. `ingredient` has what all exchangeable
-parts share.
+policy (`policy`). `ingredient` has what all exchangeable parts share.
 """
 
 from halfseen.tofu.epoch import Replay, ReplayRule

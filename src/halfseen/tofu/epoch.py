@@ -21,7 +21,7 @@ from halfseen.tofu.subspace import Offered
 from halfseen.values import LARGEST_POINT, FloatArray, Slate
 
 if TYPE_CHECKING:
-    from halfseen.tofu.parameters import TofuParams
+    from halfseen.tofu.policy import TofuPov
 
 
 class EpochSchedule(NamedTuple):
@@ -182,7 +182,7 @@ class Epoch:
     """
 
     def __init__(
-        self, settings: "TofuParams", record: EpochRecord, basis: FloatArray, model: Ridge
+        self, settings: "TofuPov", record: EpochRecord, basis: FloatArray, model: Ridge
     ) -> None:
         if basis.shape[1] != record.rank:
             raise ArchiveError(f"a basis must have {record.rank} columns, got {basis.shape[1]}")
@@ -196,7 +196,7 @@ class Epoch:
         )
 
     @classmethod
-    def open(cls, settings: "TofuParams", offered: Offered, round: int, index: int) -> "Epoch":
+    def open(cls, settings: "TofuPov", offered: Offered, round: int, index: int) -> "Epoch":
         """Estimate the subspace from all offered arms and freeze it."""
         failure_prob = settings.epoch_failure_prob(index)
         covariance, observe_prob = settings.subspace.estimate(offered, settings.observe_prob)

@@ -25,7 +25,7 @@ from halfseen import checks
 from halfseen.agent.agent import Agent
 from halfseen.errors import InvalidInputError
 from halfseen.latent.policy import LatentUcb
-from halfseen.lazy import from_extra
+from halfseen.lazy import new_axes
 from halfseen.policies.base import Policy
 from halfseen.seeding import stream
 from halfseen.tools import logs
@@ -131,12 +131,7 @@ class Evaluation:
         Returns the axes; needs matplotlib (`halfseen[paper]`).
         """
         logged, *rows = self.shown
-        if axes is None:
-            with from_extra("paper"):
-                from matplotlib.figure import Figure
-
-            size = (6.0, 1.2 + 0.3 * len(rows))
-            axes = Figure(figsize=size, layout="constrained").subplots()
+        axes = new_axes(6.0, 1.2 + 0.3 * len(rows)) if axes is None else axes
         axes.axvspan(logged["low"], logged["high"], color="0.9")
         axes.axvline(logged["value"], color="0.4", linestyle="--", label="as logged")
         names = []

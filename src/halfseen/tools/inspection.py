@@ -218,7 +218,7 @@ class Inspector:
         progress: bool = False,
     ) -> None:
         sampled, self.n_rows = _sample(table, progress)
-        self.costs = costs or {}
+        self.costs = {str(name): cost for name, cost in (costs or {}).items()}
         if self.n_rows < FEWEST_ROWS:
             raise InvalidTableError(
                 f"a table must have at least {FEWEST_ROWS} rows, got {self.n_rows}"
@@ -248,7 +248,7 @@ class Inspector:
             raise InvalidTableError(f"a table must have a column that varies, got {self.kinds}")
         self.names = list(read)
         rows = Rows([*range(len(read[self.names[0]]))], tuple(read), list(read.values()))
-        slate, encoder, _ = Encoder(_MOST_LEVELS).encode(rows)
+        slate, encoder = Encoder(_MOST_LEVELS).encode(rows)
         columns = [encoder.columns[name] for name in self.names]
         # One level of a category follows from the others.
         kept = [column.features[bool(column.levels) :] for column in columns]

@@ -178,12 +178,11 @@ def read(
     kept = np.flatnonzero(is_known)
     if not len(kept):
         raise InvalidTableError(f"column {reward!r} is empty: at least one decision needs a reward")
-    some = None if is_known.all() else kept
-    offers = None if offered is None else cells_of(known[offered], some)
-    items = Reader(id=item, unique=False).read({item: cells_of(known[item], some)}).items
+    offers = None if offered is None else cells_of(known[offered], kept)
+    items = Reader(id=item, unique=False).read({item: cells_of(known[item], kept)}).items
     sets = _always_all(items) if offers is None else _sets(items, item, offers, kept.tolist())
-    rows = _contexts({name: cells_of(known[name], some) for name in names})
-    encoder = Encoder() if rows is None else Encoder()._grown(rows)[0]
+    rows = _contexts({name: cells_of(known[name], kept) for name in names})
+    encoder = Encoder() if rows is None else Encoder().grown(rows)
     n_without = int((place == 0.0).sum()) - len(kept)
     return Log(*sets, chances[kept], rewards[kept], rows, encoder, n_without, is_agents)
 
@@ -273,7 +272,8 @@ def _contexts(columns: dict[str, Any]) -> Rows | None:
     if not columns:
         return None
     if len(columns) == 1:
-        cells: list[Any] = list(next(iter(columns.values())))
+        (given,) = columns.values()
+        cells = [None if isinstance(cell, float) and cell != cell else cell for cell in given]
         seen = next((cell for cell in cells if cell not in (None, {}, "null")), None)
         if seen is None:
             return None

@@ -326,7 +326,7 @@ class Decision:
         """
         try:
             parts = [
-                [_number(value) for value in plain[name]]
+                [checks.real(name, value) for value in plain[name]]
                 for name in ("scores", "estimates", "widths")
             ]
             arm = checks.integer("arm", plain["arm"], 0)
@@ -389,26 +389,17 @@ def _plain_row(row: FloatArray) -> list[float | None]:
 
 
 def _row(values: Any) -> FloatArray:
-    row = [math.nan if value is None else _number(value) for value in values]
+    row = [math.nan if value is None else checks.real("values", value) for value in values]
     seen: FloatArray = Slate([row])._table[0]
     return seen
 
 
 def _checked_law(given: Any, arm: int, n_arms: int) -> FloatArray | None:
-    law = np.array([_number(value) for value in given])
+    law = np.array([checks.real("probabilities", value) for value in given])
     is_law = len(law) == n_arms and law.min() >= 0.0 and abs(law.sum() - 1.0) <= 1e-9
     if not is_law or law[arm] == 0.0:
         raise ValueError("probabilities must add up to 1, and be above 0 for the arm")
     return None if law[arm] == 1.0 else law
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"expected a number, got {value!r}")
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"expected a finite number, got {value!r}")
-    return number
 
 
 def checked_reward(reward: Any, place: str = "") -> float:
