@@ -13,6 +13,7 @@ from halfseen.cli import app
 from halfseen.paper import published, studies
 from halfseen.paper.studies import ORDER, study_named
 from halfseen.policies.trivial import Uniform
+from halfseen.simulation.cells import CellKey
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
@@ -176,7 +177,7 @@ def test_verify_agrees_on_a_small_part_and_leaves_other_tables_alone(here):
 
 def test_verify_reports_a_published_figure_that_differs_from_ours(here, monkeypatch):
     figures = published.published("synthetic")
-    key = published.Key("default", 0.4, "tofu", 1)
+    key = CellKey("synthetic", "default", 0.4, "tofu", 1)
     figures[key] = figures[key]._replace(final_regret=figures[key].final_regret + 2e-6)
     monkeypatch.setattr(published, "published", lambda name: figures)
     result = call("verify", *SMALL_PART, "--p", ".4")

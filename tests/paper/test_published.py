@@ -3,19 +3,20 @@
 import csv
 import json
 import re
+from functools import partial
 
 import pytest
 
 from halfseen.paper.published import (
     FEWEST_SEEDS,
     TOLERANCE,
-    Key,
     PublishedCell,
     compare_seeds,
     published,
 )
 from halfseen.paper.studies import ORDER, study_named
 from halfseen.paper.study import run_study
+from halfseen.simulation.cells import CellKey
 from halfseen.simulation.results import Results
 from halfseen.simulation.store import Store
 from halfseen.simulation.tune import run_tasks
@@ -170,12 +171,12 @@ def test_the_shipped_figures_are_those_of_the_reference_tables(name, cells):
 
 def compared(ours, theirs, *, exact, status="ok"):
     """Compare regrets of ours with published ones, both by seed."""
+    key = partial(CellKey, "study", "setting", 0.5, "method")
     rows = [
-        {"setting": "s", "p": 0.5, "method": "m", "seed": seed, "final_regret": regret}
-        | {"status": status}
+        key(seed)._asdict() | {"final_regret": regret, "status": status}
         for seed, regret in enumerate(ours)
     ]
-    cells = {Key("s", 0.5, "m", at): PublishedCell(each, exact) for at, each in enumerate(theirs)}
+    cells = {key(seed): PublishedCell(each, exact) for seed, each in enumerate(theirs)}
     return compare_seeds(Results(settings={}, per_seed=rows), cells)
 
 

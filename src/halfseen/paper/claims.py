@@ -515,14 +515,13 @@ def no_worse(results: Results, comparison: Comparison, *, than: str, margin: flo
             findings.append(Finding(NOT_RUN, str(point), "no common seeds"))
             continue
         lead = float(np.mean([base[seed] for seed in pair.seeds])) - pair.other
-        allowed = margin * lead
+        allowed, (mean, low, _, n) = margin * lead, pair.difference
         numbers = (
             f"{pair.mean:.4g} against {pair.other:.4g} of {label_of(pair.against)}, "
-            f"difference {pair.text} over {pair.n} seeds, at most +{allowed:.3g} allowed"
+            f"difference {pair.text} over {n} seeds, at most +{allowed:.3g} allowed"
         )
-        holds = pair.difference <= allowed or pair.low <= 0
-        outcome = UNDECIDED if math.isnan(pair.low) else HOLDS if holds else FAILS
-        findings.append(Finding(outcome, str(point), numbers, pair.n))
+        outcome = HOLDS if mean <= allowed or low <= 0 else FAILS
+        findings.append(Finding(outcome if n > 1 else UNDECIDED, str(point), numbers, n))
     fails_if = f"a difference is clearly above 0 and above {100 * margin:g} % of that lead"
     return Check(findings, fails_if)
 

@@ -10,6 +10,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -180,7 +181,7 @@ def regret_over_rounds(
     less = f" minus that of {label_of(minus)}" if minus else ""
     labels = {"xlabel": "round", "ylabel": f"cumulative regret{less}", "title": str(point)}
     scale: Any = {"log": "xy" if log else "", "bottom": not log and not minus}
-    margins = lambda axes: axes.margins(x=0.01)  # noqa: E731
+    margins = methodcaller("margins", x=0.01)
     return _panel(list(found.values()), keys, labels, bands=True, more=margins, **scale)
 
 
@@ -240,21 +241,19 @@ def regret_over_p(
     found = _curves(keys, lambda key: {p: results.mean(Point(name, p), key) for p in probs})
     curves = list(found.values())
     shown = {float(x) for curve in curves for x in curve.x}
+    title = name if len(results.settings) > 1 and name != "default" else ""
+    labels = {"xlabel": f"{share_label(results)}, p", "ylabel": FINAL_REGRET, "title": title}
+    is_wide = bool(shown) and max(shown) >= _WIDE * min(shown)
 
-    def draw(axes: "Axes") -> None:
-        draw_points(axes, curves)
-        title = name if len(results.settings) > 1 and name != "default" else ""
-        axes.set(xlabel=f"{share_label(results)}, p", ylabel=FINAL_REGRET, title=title)
-        _set_axis(axes.xaxis, log=max(shown) >= _WIDE * min(shown), ticks=shown)
+    def more(axes: "Axes") -> None:
         axes.invert_xaxis()
         if after is not None:
             after(axes, shown)
-        _set_axis(axes.yaxis, log=log)
         # Regrets that differ by little are told apart only where the axis does not begin at 0.
         if not log and min(float(curve.mean.min()) for curve in curves) < axes.get_ylim()[1] / 2:
             axes.set_ylim(bottom=0)
 
-    return Panel(draw, keys) if curves else None
+    return _panel(curves, keys, labels, log="x" * is_wide + "y" * log, ticks=True, more=more)
 
 
 def share_label(results: Results) -> str:
@@ -397,7 +396,7 @@ def regret_of_candidates(
     curves = list(_curves(keys, means).values())
     ylabel = "final regret, validation seeds"
     labels = {"xlabel": words_for(over)[1], "ylabel": ylabel, "title": title}
-    base = lambda axes: axes.set_xscale("log", base=2)  # noqa: E731
+    base = methodcaller("set_xscale", "log", base=2)
     return _panel(curves, keys, labels, log="x", ticks=True, bottom=True, more=base)
 
 
@@ -443,7 +442,7 @@ def diagnostics(
         means = {float(np.mean(places[at])): mean_of(values[at]) for at in shared}
         look = ROLE_LOOKS[line.role]._replace(label=line.label)
         curves += [Curve.of(look, means)] if means else []
-    margins = lambda axes: axes.margins(x=0.02)  # noqa: E731
+    margins = methodcaller("margins", x=0.02)
     return _panel(curves, (), labels, bands=True, log="xy", more=margins)
 
 
@@ -505,12 +504,12 @@ def differences(comparison: Comparison, *, p: float | None = None, title: str = 
 
     def draw(axes: "Axes") -> None:
         for row, pair in enumerate(pairs):
-            unit = abs(pair.other) / 100
+            unit, (mean, low, high, n) = abs(pair.other) / 100, pair.difference
             color, marker, label = _sign(pair)
             axes.errorbar(
-                pair.difference / unit,
+                mean / unit,
                 row,
-                xerr=0.0 if math.isnan(pair.low) else (pair.high - pair.low) / 2 / unit,
+                xerr=(high - low) / 2 / unit if n > 1 else 0.0,
                 fmt=marker,
                 color=color,
                 markerfacecolor=color if pair.decided else "white",
@@ -531,9 +530,9 @@ def differences(comparison: Comparison, *, p: float | None = None, title: str = 
 
 def _sign(pair: Pair) -> tuple[str, str, str]:
     """Return colour, marker and words for what an interval says."""
-    if pair.high < 0:
+    if pair.difference.high < 0:
         return "#0072B2", "o", "lower regret"
-    if pair.low > 0:
+    if pair.difference.low > 0:
         return "#D55E00", "s", "higher regret"
     return "#6E6E6E", "o", "undecided"
 

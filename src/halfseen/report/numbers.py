@@ -270,26 +270,18 @@ class Pair(NamedTuple):
     seeds: tuple[int, ...]
     mean: float  # final regret
     other: float  # final regret of the other method
-    difference: float  # mean of the first less the second, seed by seed
-    low: float  # Student's 95 % interval of the difference; NaN for a single seed
-    high: float
-
-    @property
-    def n(self) -> int:
-        """Number of seeds."""
-        return len(self.seeds)
+    difference: Interval  # of the first less the second, seed by seed
 
     @property
     def decided(self) -> bool:
         """Whether zero is outside the interval."""
-        return self.low > 0 or self.high < 0
+        return self.difference.low > 0 or self.difference.high < 0
 
     @property
     def text(self) -> str:
         """The difference and its interval."""
-        text = f"{self.difference:+.3g}"
-        if not math.isnan(self.low):
-            text += f" [{self.low:+.3g}, {self.high:+.3g}]"
+        mean, low, high, n = self.difference
+        text = f"{mean:+.3g} [{low:+.3g}, {high:+.3g}]" if n > 1 else f"{mean:+.3g}"
         return text.replace("-", "−")
 
 
@@ -349,9 +341,9 @@ def _pair(
     seeds = tuple(seed for seed in ours if seed in theirs and seed not in without)
     if not seeds:
         return None
-    mean, low, high, _ = Interval.of(ours[seed] - theirs[seed] for seed in seeds)
-    own, others = (float(np.mean([each[seed] for seed in seeds])) for each in (ours, theirs))
-    return Pair(point, method, other, seeds, own, others, mean, low, high)
+    mean, of_other = (float(np.mean([each[seed] for seed in seeds])) for each in (ours, theirs))
+    found = Interval.of(ours[seed] - theirs[seed] for seed in seeds)
+    return Pair(point, method, other, seeds, mean, of_other, found)
 
 
 # Growth

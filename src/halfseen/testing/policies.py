@@ -11,9 +11,7 @@ from unittest import mock
 import numpy as np
 
 from halfseen import archive
-from halfseen.errors import (
-    InvalidSettingError,
-)
+from halfseen.errors import InvalidSettingError
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import policy_to_dict, restored
 from halfseen.values import LARGEST, Decision, FloatArray, Scores
@@ -122,11 +120,9 @@ class Offer(NamedTuple):
     rewards: FloatArray
 
 
-def offers(
-    n_rounds: int, policy: Policy, *, sizes: tuple[int, ...] = FEW, seed: int = 0
-) -> list[Offer]:
+def offers(n_rounds: int, policy: Policy, *, sizes: tuple[int, ...] = FEW) -> list[Offer]:
     """Return rounds for a policy."""
-    return offers_in(policy.dim or _DIM, n_rounds, sizes, seed)
+    return offers_in(policy.dim or _DIM, n_rounds, sizes, seed=0)
 
 
 def offers_in(dim: int, n_rounds: int, sizes: tuple[int, ...], seed: int) -> list[Offer]:
