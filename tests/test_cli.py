@@ -186,15 +186,6 @@ def test_verify_reports_a_published_figure_that_differs_from_ours(here, monkeypa
     assert "synthetic DIFFERS" in result.output
 
 
-def test_verify_tells_a_published_cell_without_a_result(here, monkeypatch):
-    monkeypatch.setattr("halfseen.policies.ambient.AmbientOful.decide", None)
-    result = call(
-        "verify", "synthetic", "--seeds", "0", "--methods", "zf-oful", "--p", ".2", "-j", "1"
-    )
-    assert result.exit_code == 1
-    assert "no result: zf-oful, p = 0.2" in result.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -248,14 +239,6 @@ def test_compare_takes_columns_by_name(here):
     ]
     assert world["world"]["context_columns"] == ["b"]
     assert world["world"]["id_column"] == "item"
-
-
-def test_compare_refuses_a_log_with_one_row_per_round(here):
-    (here / "log.csv").write_text("\n".join(LINES[:1] + LINES[1::3]))
-    result = call("compare", "log.csv", "-j", "1")
-    assert result.exit_code == 2
-    assert "only the reward of the chosen option is known" in result.output
-    assert "Traceback" not in result.output
 
 
 def test_compare_reports_a_mistake_in_the_table_before_any_run(here):

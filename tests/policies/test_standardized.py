@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from halfseen import Imputed, SameArm, Standardized
+from halfseen import Imputed, Standardized
 from halfseen.policies.imputed import Scaling
 from policy_runs import few_arms, walk
 
@@ -89,9 +89,3 @@ def test_constant_columns_keep_their_unit():
     scaling = Scaling.of(np.array([[0.1, 1e9], [0.1, 1e9], [0.1, 1e9 + 1]]))
     assert scaling.deviations[0] == 1.0
     assert scaling.deviations[1] == pytest.approx(np.sqrt(2) / 3)
-
-
-def test_the_first_arm_is_always_played():
-    policy = SameArm(dim=6)
-    assert [decision.arm for decision in walk(policy, few_arms(5))] == [0] * 5
-    assert policy.round == 5

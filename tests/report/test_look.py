@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from halfseen.paper.studies import ORDER, study_named
-from halfseen.report.look import house_style, in_paper, label_of, look_of
+from halfseen.report.look import house_style, look_of
 from halfseen.simulation.methods import MEASURE, METHODS
 from made_results import write_results
 
@@ -46,31 +46,12 @@ def test_methods_of_a_figure_can_be_told_apart(name, tmp_path):
                 assert shape or distance(one, other) > 0.25, (figure.label, one, other)
 
 
-def test_variants_are_named_after_their_base():
-    assert label_of("zf-pslb-over") == "ZF-PSLB, rank too large"
-    assert label_of("tofu-fh-pairwise") == "TOFU-FH, pairs counted"
-
-
 def test_an_unknown_method_keeps_its_look_in_every_process():
     code = "from halfseen.report.look import look_of; print(look_of('my own'))"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == str(look_of("my own"))
     assert look_of("my own").label == "my own"
     assert look_of("my own").color != look_of("another").color
-
-
-@pytest.mark.parametrize(
-    ("key", "expected"),
-    [
-        ("tofu", True),
-        ("ra-tofu-fh-over", True),
-        ("latent-ucb-greedy", False),
-        ("mine", False),
-        ("tofu-mine", False),
-    ],
-)
-def test_only_the_methods_of_the_paper_are_from_it(key, expected):
-    assert in_paper(key) is expected
 
 
 def test_the_style_stays_inside():
@@ -85,11 +66,3 @@ def test_the_style_stays_inside():
         assert mpl.rcParams["savefig.dpi"] >= 150
     assert mpl.rcParams["font.size"] == 17.0
     mpl.rcdefaults()
-
-
-def test_labels_need_no_plotting():
-    code = (
-        "import sys, halfseen.report.look\n"
-        "assert not {'matplotlib', 'pandas'} & set(sys.modules), 'heavy'"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -170,13 +170,6 @@ def test_the_manifest_of_a_simulation_says_what_was_run(tmp_path):
     assert again.manifest["cells_run_now"] == 0
 
 
-def test_finished_cells_are_not_run_again(tmp_path):
-    for n_new in (3, 0):
-        tables = simulate(["uniform"], WORLD, range(3), jobs=1, out=tmp_path)
-        assert tables.manifest["cells_run_now"] == n_new
-    assert len((tmp_path / "cells.jsonl").read_text().splitlines()) == 3
-
-
 class Breaking(Uniform):
     """Fails on the realization of seed 1."""
 
