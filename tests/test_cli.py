@@ -1,6 +1,5 @@
 """The commands, as a person calls them."""
 
-import csv
 import json
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from halfseen.paper import published, studies
 from halfseen.paper.studies import ORDER, study_named
 from halfseen.policies.trivial import Uniform
 from halfseen.simulation.cells import CellKey
+from shared import read
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
@@ -21,19 +21,8 @@ COMMANDS = ("studies", "reproduce", "compare", "evaluate", "verify")
 SMOKE = ("reproduce", "synthetic", "--scale", "smoke", "--jobs", "1")
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def call(*arguments):
     return CliRunner().invoke(app, [*arguments], env={"COLUMNS": "150"})
-
-
-def read(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_version_is_the_package_s():

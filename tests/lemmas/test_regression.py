@@ -9,13 +9,14 @@ import math
 
 import numpy as np
 import pytest
-from lemma_tools import RoundWorld, at_most, smallest_eigenvalues
+from lemma_tools import RoundWorld, at_most
 from numpy.linalg import norm
 
 from halfseen import theory
 from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import align, distance, top_eigenpairs
 from halfseen.linear.ridge import Confidence, Ridge
+from halfseen.paper.measures import seen_gram_eigenvalues
 from halfseen.simulation.cells import play
 from halfseen.tofu.imputation import coordinates
 from halfseen.tofu.policy import TofuPov
@@ -233,7 +234,7 @@ class EpochOfRun:
             np.concatenate([slate.mask for slate in slates]),
         )
         shape = (self.n_rounds, problem.n_arms)
-        self.seen = smallest_eigenvalues(basis, stacked.mask)
+        self.seen = seen_gram_eigenvalues(basis, stacked.mask)
         self.latent = coordinates(basis, stacked, run.impute_ridge).reshape(*shape, problem.rank)
         self.means, self.rewards = run.means[rows], np.array(run.recorder.rewards[rows])
         self.target = basis.T @ world.theta

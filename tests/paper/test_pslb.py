@@ -1,6 +1,5 @@
 """PSLB: its subspace, its two sets, its search, and the published regrets."""
 
-import csv
 import math
 
 import numpy as np
@@ -19,7 +18,7 @@ from halfseen.linear.eigen import distance, top_eigenpairs
 from halfseen.linear.ridge import Confidence, Ridge
 from halfseen.paper.pslb import Projection, Pslb, sampled_parts
 from policy_runs import copy_of, few_arms, looks, offers, state_bytes, walk
-from shared import shared_file
+from shared import read, shared_file
 
 BASICS = {"dim": 6, "rank": 2, "burn_in": 5, "noise_scale": 0.1}
 
@@ -229,14 +228,12 @@ ADAPTIVE = ("Masked PSLB adaptive-rank", ConstantThreshold(value=0.06, cap=8))
 
 
 def published(method, observe_prob):
-    path = shared_file("reference", "results", "all_per_seed.csv")
-    with path.open(newline="") as file:
-        return {
-            int(row["seed"]): (float(row["final_regret"]), float(row["final_rank"]))
-            for row in csv.DictReader(file)
-            if (row["study"], row["method"]) == ("main_synthetic", method)
-            and float(row["p"]) == observe_prob
-        }
+    return {
+        int(row["seed"]): (float(row["final_regret"]), float(row["final_rank"]))
+        for row in read(shared_file("reference", "results", "all_per_seed.csv"))
+        if (row["study"], row["method"]) == ("main_synthetic", method)
+        and float(row["p"]) == observe_prob
+    }
 
 
 @pytest.mark.parametrize(

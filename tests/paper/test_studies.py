@@ -1,6 +1,5 @@
 """The studies of the package: they run small in seconds, are tuned, and can be narrowed."""
 
-import csv
 import json
 
 import pytest
@@ -22,6 +21,7 @@ from halfseen.theory import observe_prob_condition
 from halfseen.tofu import RankRule, Selection
 from halfseen.worlds.base import world_from
 from made_results import WORLD, setting, small_study, without_seconds
+from shared import read
 
 EACH = pytest.mark.parametrize("name", ORDER)
 
@@ -251,8 +251,7 @@ def test_every_probability_is_tuned_for_itself_and_shared_settings_arrive(tmp_pa
             value = chosen[cell.key.p, "ra-tofu"]["rank.value"]
             assert cell.method.settings["rank"] == RULE | {"value": value}
     assert [row["status"] for row in results.per_seed] == ["ok"] * study.n_cells
-    with (tmp_path / "calibration.csv").open(newline="") as file:
-        tried = list(csv.DictReader(file))
+    tried = read(tmp_path / "calibration.csv")
     assert len(tried) == 2 * 2 * (4 + 2)
     assert {row["seed"] for row in tried} == {"50", "51"}
     assert sum(int(row["selected"]) for row in tried) == 2 * 2 * 2

@@ -1,6 +1,5 @@
 """Tables and the page about a run: what a person reads is what the files say."""
 
-import csv
 import gzip
 import io
 import math
@@ -24,6 +23,7 @@ from halfseen.simulation.methods import METHODS
 from halfseen.simulation.results import Point, Results, mean_of
 from made_results import LEVELS, regret, setting, small_study, wobble, write_results
 from made_results import METHODS as THREE
+from shared import read
 
 IRREDUCIBLE = (10.0, 60.0, 30.0, 20.0)
 
@@ -40,11 +40,6 @@ STUDY = small_study(
     ],
     notes=["Know this."],
 )
-
-
-def read(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 # Files
