@@ -42,7 +42,7 @@ def test_methods_of_a_figure_can_be_told_apart(name, tmp_path):
         for panel in figure.panels:
             methods = () if panel is None else panel.methods
             for one, other in itertools.combinations(map(look_of, methods), 2):
-                shape = (one.dashes, one.marker) != (other.dashes, other.marker)
+                shape = (one.linestyle, one.marker) != (other.linestyle, other.marker)
                 assert shape or distance(one, other) > 0.25, (figure.label, one, other)
 
 

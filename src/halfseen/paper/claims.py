@@ -10,7 +10,7 @@ within the claimed limits, fails where all of it is outside, and is undecided ot
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -153,15 +153,16 @@ Found = tuple[str, str, int | None] | None
 def _everywhere(
     results: Results,
     check: Callable[..., Found],
-    methods: Iterable[tuple[str, ...]],
+    *methods: Keys,
     setting: Names = None,
     p: Probs = None,
 ) -> list[Finding]:
-    """Return what a check finds at every point, for each tuple of methods.
+    """Return what a check finds at every point, for each of the methods, or each pair of them.
 
     Where a claim lists no settings or probabilities, these are all in which its methods play.
     """
-    known, findings, tuples = results.points(), [], list(methods)
+    known, findings = results.points(), []
+    tuples = list(itertools.product(*map(keys_of, methods)))
     for keys in tuples:
         names = [setting] if isinstance(setting, str) else setting
         if names is None:
@@ -179,10 +180,6 @@ def _everywhere(
                 outcome, numbers, n_seeds = found_here
                 findings.append(Finding(outcome, where, numbers, n_seeds))
     return findings
-
-
-def _pairs(methods: Keys, others: Keys) -> Iterable[tuple[str, str]]:
-    return itertools.product(keys_of(methods), keys_of(others))
 
 
 def _shared(results: Results, point: Point, *methods: str) -> FloatArray:
@@ -209,7 +206,7 @@ def lower(
         numbers = f"{means}, difference {found} over {found.n} seeds"
         return judge(found, at_most=0), numbers, found.n
 
-    findings = _everywhere(results, check, _pairs(methods, than), setting, p)
+    findings = _everywhere(results, check, methods, than, setting=setting, p=p)
     return Check(findings, "somewhere the mean difference is above 0")
 
 
@@ -230,7 +227,7 @@ def within(
         means = f"{number(ours.mean(), 4)} / {number(theirs.mean(), 4)}"
         return judge(found, **limits), f"{means} = {found.fixed(3)}", found.n
 
-    findings = _everywhere(results, check, _pairs(methods, than), setting, p)
+    findings = _everywhere(results, check, methods, than, setting=setting, p=p)
     return Check(findings, f"somewhere the ratio is {outside(**limits)}")
 
 
@@ -324,8 +321,7 @@ def above_bound(
         numbers = f"{found} against {number(least)}, {number(shares[-1])} times the bound"
         return judge(found, at_least=least), numbers, found.n
 
-    found = _everywhere(results, check, [(key,) for key in methods])
-    findings = [each.judged() for each in found]
+    findings = [each.judged() for each in _everywhere(results, check, methods)]
     bad = [each for each in findings if each.outcome != HOLDS]
     known = [each for each in findings if each.outcome != NOT_RUN]
     if known and (closest := known[int(np.argmin(shares))]).outcome == HOLDS:
@@ -347,7 +343,7 @@ def below_bound(results: Results, method: str, bound: Callable[[Problem], float]
             return VACUOUS, f"{found}; the bound is {share} times the trivial one", None
         return judge(found, at_most=most), f"{found} against {number(most)}", found.n
 
-    findings = _everywhere(results, check, [(method,)])
+    findings = _everywhere(results, check, method)
     return Check(
         findings, "the mean regret is above the bound, where that is below the trivial one"
     )
@@ -369,7 +365,7 @@ def final_rank(results: Results, method: str, *, p: Probs = None, **limits: floa
         outcome = judge(found, **{name: true + limit for name, limit in limits.items()})
         return outcome, f"mean rank {found}, true rank {true}", found.n
 
-    findings = _everywhere(results, check, [(method,)], None, p)
+    findings = _everywhere(results, check, method, p=p)
     return Check(findings, f"somewhere the mean rank less the true one is {outside(**limits)}")
 
 
@@ -398,7 +394,7 @@ def eigengap(results: Results, method: str) -> Check:
             raise NotRunError("no spectrum")
         return judge(found, at_least=0), f"larger than any other gap by {found}", found.n
 
-    findings = _everywhere(results, check, [(method,)])
+    findings = _everywhere(results, check, method)
     return Check(findings, "somewhere another gap of the spectrum is larger")
 
 
@@ -461,7 +457,7 @@ def bounded(
             numbers += f"; at {telling.size - n_telling} others the bound is vacuous"
         return HOLDS if holds.all() else FAILS, numbers, None
 
-    findings = _everywhere(results, check, [(method,)], setting)
+    findings = _everywhere(results, check, method, setting=setting)
     return Check(findings, "the bound is exceeded at any position of any seed")
 
 
@@ -477,7 +473,7 @@ def exceeds(
         numbers = f"{ends} at the end, above it in {int(holds.sum())} of {len(holds)} seeds"
         return HOLDS if holds.all() else FAILS, numbers, None
 
-    findings = _everywhere(results, check, [(method,)], setting)
+    findings = _everywhere(results, check, method, setting=setting)
     return Check(findings, "it does not end above in any one seed")
 
 
@@ -494,8 +490,8 @@ def _measured(results: Results, point: Point, method: str, *names: str) -> list[
 
 def _room(value: FloatArray, bound: FloatArray) -> str:
     """Return how many times the value a bound is, as a string."""
-    ratios = (bound[value > 0] / value[value > 0]) if (value > 0).any() else None
-    if ratios is None:
+    ratios = bound[value > 0] / value[value > 0]
+    if not ratios.size:
         return ", the value is never above 0"
     return f", which is {number(ratios.min())} to {number(ratios.max())} times the value"
 

@@ -559,7 +559,7 @@ def draw_bands(axes: "Axes", curves: Iterable[Curve]) -> None:
         every = max(1, len(curve.x) // _N_MARKERS)
         # Markers of curves that lie on each other are drawn next to each other.
         first = int((index + 0.5) / len(listed) * every)
-        axes.plot(curve.x, curve.mean, markevery=(first, every), **_style(curve.look))
+        axes.plot(curve.x, curve.mean, markevery=(first, every), **curve.look._asdict())
         if curve.error.any():
             low, high = curve.mean - curve.error, curve.mean + curve.error
             axes.fill_between(curve.x, low, high, color=curve.look.color, alpha=0.16, linewidth=0)
@@ -569,18 +569,9 @@ def draw_points(axes: "Axes", curves: Iterable[Curve], **changes: Any) -> list[A
     """Draw curves of few points with error bars of one standard error, and return the curves."""
     drawn = []
     for curve in curves:
-        style = {**_style(curve.look), "elinewidth": 0.9, **changes}
+        style = curve.look._asdict() | {"elinewidth": 0.9} | changes
         drawn.append(axes.errorbar(curve.x, curve.mean, yerr=curve.error, **style)[0])
     return drawn
-
-
-def _style(look: Look) -> dict[str, Any]:
-    return {
-        "color": look.color,
-        "linestyle": look.dashes,
-        "marker": look.marker,
-        "label": look.label,
-    }
 
 
 def _set_axis(axis: "Axis", *, log: bool = False, ticks: Iterable[float] = ()) -> None:

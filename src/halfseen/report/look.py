@@ -24,11 +24,11 @@ _RED, _BROWN, _GREY = "#D55E00", "#8C5A2B", "#7F7F7F"
 
 
 class Look(NamedTuple):
-    """How a method is labelled and drawn."""
+    """How a method is labelled and drawn, by the names that matplotlib has for it."""
 
     label: str
     color: str  # as "#rrggbb"
-    dashes: Dashes = SOLID  # of lines, as matplotlib takes them
+    linestyle: Dashes = SOLID  # as matplotlib takes it
     marker: str = "o"
 
 

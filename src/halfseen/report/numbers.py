@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -385,28 +386,22 @@ def growth_of(
 
     A seed that failed at one number is left out at all: a slope compares the same seeds.
     """
-    columns = {}
-    for at, point in growth_points(results, over, settings, p).items():
-        found = (
-            results.regrets(point, method)
-            if value is None
-            else _ends(results, point, method, value)
-        )
-        if found:
-            columns[at] = found
+    by_seed = results.regrets if value is None else partial(_ends, results, value)
+    points = growth_points(results, over, settings, p)
+    columns = {at: found for at, point in points.items() if (found := by_seed(point, method))}
     numbers = tuple(sorted(columns))
     if len(numbers) < 2:
         return None
     seeds = sorted(set.intersection(*(set(found) for found in columns.values())))
-    by_seed = np.array([[columns[at][seed] for at in numbers] for seed in seeds])
     if not seeds:
         return None
-    means = tuple(mean_of(column.tolist()) for column in by_seed.T)
-    slope = float(_slopes(numbers, by_seed.mean(axis=0)))
-    return Growth(numbers, means, Interval(slope, *slope_interval(numbers, by_seed), len(seeds)))
+    table = np.array([[columns[at][seed] for at in numbers] for seed in seeds])
+    means = tuple(mean_of(column.tolist()) for column in table.T)
+    slope = float(_slopes(numbers, table.mean(axis=0)))
+    return Growth(numbers, means, Interval(slope, *slope_interval(numbers, table), len(seeds)))
 
 
-def _ends(results: Results, point: Point, method: str, value: str) -> dict[int, float]:
+def _ends(results: Results, value: str, point: Point, method: str) -> dict[int, float]:
     """Return a diagnostic at its last position, by seed."""
     found = results.diagnostic(point, method, value)
     last = max((position for each in found.values() for position in each), default=0)

@@ -207,7 +207,6 @@ def _in_parallel(
         n_jobs=jobs,
         return_as="generator_unordered",
         batch_size=1,
-        pre_dispatch="2*n_jobs",
         initializer=_begin_worker,  # used by backends that start processes
         initargs=(os.getpid(), tuple(_plugins)),
     )
