@@ -20,6 +20,7 @@ from halfseen import (
     params,
 )
 from halfseen.errors import HalfseenError
+from halfseen.paper import ProductContextWorld
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.methods import METHODS
@@ -321,6 +322,11 @@ def test_a_world_without_a_name_is_played_but_not_stored(tmp_path):
     with pytest.raises(InvalidSettingError, match="put @register_world on its class"):
         simulate(["zf-oful"], world, range(2), out=tmp_path / "results")
     assert not (tmp_path / "results").exists()
+
+
+def test_a_world_whose_files_ship_with_it_is_played():
+    world = ProductContextWorld(source="newsgroups", dim=30, horizon=5)
+    assert not simulate(["uniform"], world, [0], jobs=1).failures
 
 
 def test_a_table_is_found_wherever_the_workers_live(tmp_path, monkeypatch):

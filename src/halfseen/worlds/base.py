@@ -142,7 +142,8 @@ class World(Value, ABC):
     def data_paths(self) -> dict[str, Path]:
         """Return the files or folders that the world reads, by the setting that has their path.
 
-        Stored results are used again only while the contents of these stay the same.
+        Stored results are used again only while the contents of these stay the same. Files that
+        ship with the world have a name that is no setting.
         """
         return {}
 
