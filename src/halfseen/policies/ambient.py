@@ -18,9 +18,9 @@ from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
 from halfseen.values.reasons import Reasons
 
 
-def ridge_param(doc: str = "λ > 0, the penalty.") -> Any:
+def ridge_param() -> Any:
     """Declare λ."""
-    return real(default=1.0, low=SMALLEST_RIDGE, high=LARGEST, doc=doc)
+    return real(default=1.0, low=SMALLEST_RIDGE, high=LARGEST, doc="λ > 0, the penalty.")
 
 
 def scale_param(default: float, *, doc: str) -> Any:

@@ -109,12 +109,10 @@ def _known(means: Mapping[Any, Mean]) -> dict[Any, Mean]:
     return {at: mean for at, mean in means.items() if mean.mean is not None}
 
 
-def _curves(
-    keys: Sequence[str], means: Callable[[str], Mapping[Any, Mean]], look: Any = look_of
-) -> dict[str, Curve]:
+def _curves(keys: Sequence[str], means: Callable[[str], Mapping[Any, Mean]]) -> dict[str, Curve]:
     """Return the curves of those keys for which there are means."""
     known = {key: _known(means(key)) for key in keys}
-    return {key: Curve.of(look(key), each) for key, each in known.items() if each}
+    return {key: Curve.of(look_of(key), each) for key, each in known.items() if each}
 
 
 def _panel(
@@ -496,11 +494,11 @@ def by_setting(
 
 
 def differences(comparison: Comparison, *, p: float | None = None, title: str = "") -> Panel | None:
-    """Show one row per paired difference, in percent of the other method's regret.
+    """Show one row per paired difference, in percent of the other method's regret if it has any.
 
     Colours say what its interval says about its sign.
     """
-    pairs = [pair for pair in comparison.pairs if p is None or pair.point.p == p]
+    pairs = [pair for pair in comparison.pairs if pair.other and (p is None or pair.point.p == p)]
 
     def draw(axes: "Axes") -> None:
         for row, pair in enumerate(pairs):
