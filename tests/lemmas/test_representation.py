@@ -5,7 +5,6 @@ bound holds with ease, another test shows what breaks it: the first one could ha
 """
 
 import math
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -57,7 +56,7 @@ def with_wrong_diagonal(estimates, observe_prob):
 
 
 def error_bound_of_one_slate(realization):
-    once = replace(realization.problem(), horizon=1)
+    once = realization.problem().replace(horizon=1)
     return theory.covariance_error_at(once, round=1, failure_prob=FAILURE_PROB)
 
 

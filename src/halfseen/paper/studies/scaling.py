@@ -1,7 +1,6 @@
 """How regret scales with K, κ, p and m, beside the representation cost of the theorem (thm:main_regret)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -79,7 +78,7 @@ def theorem_cost(results: Results, point: Point) -> float:
     here = results.realization(point).problem()
     hidden, seen = (
         main_regret_bound(each, failure_prob=0.05).representation
-        for each in (here, replace(here, observe_prob=1.0))
+        for each in (here, here.replace(observe_prob=1.0))
     )
     return hidden - seen
 
