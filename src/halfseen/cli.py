@@ -88,10 +88,10 @@ def studies() -> None:
     """List the studies of the package."""
     from halfseen.paper.studies import ORDER, study_named
 
-    console = Console()
+    console = Console(highlight=False)
     for name in ORDER:
         study = study_named(name)
-        console.print(f"{name:15} {study.title} ({study.n_cells} cells)", highlight=False)
+        console.print(f"{name:15} {study.title} ({study.n_cells} cells)")
 
 
 @app.command()
@@ -197,9 +197,9 @@ def inspect(
         from halfseen.tools.inspection import inspect
 
         found = inspect(file, reward, progress=True)
-        console.print(str(found), highlight=False, soft_wrap=True, markup=False)
+        console.print(str(found), soft_wrap=True, markup=False)
         if out is not None:
-            console.print(f"page: {found.write(out)}", highlight=False, soft_wrap=True)
+            console.print(f"page: {found.write(out)}", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -244,7 +244,7 @@ def evaluate(
                 offered=offered,
                 adaptive=adaptive,
             )
-        console.print(str(result), highlight=False, soft_wrap=True, markup=False)
+        console.print(str(result), soft_wrap=True, markup=False)
         if figure is not None:
             result.plot().figure.savefig(figure, dpi=200)
 
@@ -304,7 +304,7 @@ def claims(
             from halfseen.paper.claims import write_claims
             from halfseen.report.report import counted
         texts = [counted(outcome, n) for outcome, n in write_claims(folder, out).items()]
-        console.print(f"{', '.join(texts)}: {out}", highlight=False)
+        console.print(f"{', '.join(texts)}: {out}", markup=False)
 
 
 @app.command()
@@ -364,7 +364,7 @@ def verify(
             shown = Report(results=results, published_means=comparison)
         console.print(Markdown(render(PUBLISHED, report=shown)))
         for each in dict.fromkeys((each.method, each.p) for each in comparison.missing):
-            console.print(f"[red]no result[/]: {each[0]}, p = {each[1]:g}", highlight=False)
+            console.print(f"[red]no result[/]: {each[0]}, p = {each[1]:g}")
         verdict = "agrees with the published results" if comparison.agrees else "DIFFERS"
         if cells and not any(group.telling for group in shown.published):
             verdict = f"has too few seeds: at least {published.FEWEST_SEEDS} are needed"
@@ -436,14 +436,14 @@ def _import_plugins(names: list[str] | None) -> None:
 @contextmanager
 def _explained(*, stderr: bool = False) -> Iterator[Console]:
     """Yield a console; an error of halfseen, files or memory becomes one line and exit code 2."""
-    console = Console(stderr=stderr)
+    console = Console(stderr=stderr, highlight=False)
     try:
         yield console
     except (HalfseenError, OSError, MemoryError) as error:
         text = str(error) or "there is not enough memory"
         if isinstance(error, OSError) and error.filename:
             text = f"{error.strerror}: {error.filename}"
-        console.print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
+        console.print(f"[bold red]error:[/] {escape(text)}", soft_wrap=True)
         raise typer.Exit(2) from None
 
 
@@ -466,7 +466,7 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
     from halfseen.simulation.store import Store
 
     text = f"{study.title} ({study.n_cells} cells)"
-    console.print(f"[bold]{study.name}[/]: {escape(text)}", highlight=False)
+    console.print(f"[bold]{study.name}[/]: {escape(text)}")
     # Workers inherit it: one thread each, whatever BLAS they find.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
@@ -475,7 +475,6 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
         console.print(
             f"interrupted: finished cells are kept in {escape(str(folder))}; the same command "
             "continues from there",
-            highlight=False,
             soft_wrap=True,
         )
         raise typer.Exit(130) from None
@@ -492,8 +491,8 @@ def _show_report(report: "Report", console: Console) -> bool:
     console.print(Markdown(render(TABLE, report=report)))
     if report.not_from_paper:
         text = f"not from the paper: {'; '.join(report.not_from_paper)}"
-        console.print(text, highlight=False, markup=False)
-    console.print(f"report: {written}", highlight=False, soft_wrap=True, markup=False)
+        console.print(text, markup=False)
+    console.print(f"report: {written}", soft_wrap=True, markup=False)
     failures = report.results.failures
     if failures:
         key, error = failures[0]
@@ -502,7 +501,6 @@ def _show_report(report: "Report", console: Console) -> bool:
         console.print(
             f"[bold red]{len(failures)} of {n_cells} cells failed[/], for example "
             f"{escape(example)}\ntracebacks: {escape(str(report.folder / 'failures.txt'))}",
-            highlight=False,
             soft_wrap=True,
         )
     return not failures
@@ -515,4 +513,4 @@ def _write_page(home: Path, console: Console) -> None:
 
     with console.status("writing the page"):
         written = write_page(home, report_on, ORDER)
-    console.print(f"all studies: {written}", highlight=False, soft_wrap=True, markup=False)
+    console.print(f"all studies: {written}", soft_wrap=True, markup=False)
