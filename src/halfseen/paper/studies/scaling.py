@@ -106,19 +106,19 @@ def _share_grows(results: Results, method: str, over: str, **limits: float) -> C
     numbers = sorted(points, reverse=over == "p")
     half = len(numbers) // 2
     if not half:
-        return Check([Finding(NOT_RUN, "", f"fewer than two values of {letter}")], fails_if)
+        return Check([Finding(NOT_RUN, f"fewer than two values of {letter}")], fails_if)
     halves = numbers[-half:], numbers[:half]
     ends = [f"{number(each[0])} to {number(each[-1])}" for each in halves]
     where = f"{letter} from {' against '.join(ends)}"
     far, near = (_shares(results, method, [points[at] for at in each]) for each in halves)
     seeds = [seed for seed in near if seed in far]
     if not seeds:
-        return Check([Finding(NOT_RUN, where, "no common seeds")], fails_if)
+        return Check([Finding(NOT_RUN, "no common seeds", where=where)], fails_if)
     pair = [np.array([each[seed] for seed in seeds]) for each in (far, near)]
     found = Interval.of_ratio(*pair)
     shares = " / ".join(number(each.mean()) for each in pair)
     text = f"{shares} of the theorem's cost = {found.fixed(2)} over {found.n} seeds"
-    return Check([Finding(judge(found, **limits), where, text, found.n)], fails_if)
+    return Check([Finding(judge(found, **limits), text, found.n, where)], fails_if)
 
 
 def claims(results: Results) -> Claims:
