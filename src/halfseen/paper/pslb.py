@@ -6,6 +6,7 @@ same regrets: over 20 seeds of the main study the means differ by at most 0.5 ±
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,10 +19,9 @@ from halfseen.linear.covariance import Moments
 from halfseen.linear.ridge import Confidence, Ridge
 from halfseen.params import custom, integer
 from halfseen.policies.ambient import Optimism
-from halfseen.policies.base import Policy
+from halfseen.policies.drawing import Drawing
 from halfseen.policies.registry import register_policy
-from halfseen.seeding import stream
-from halfseen.state import Array, Basis, Maybe, Part, RandomState, Value, Whole
+from halfseen.state import Array, Basis, Maybe, Part, Value, Whole
 from halfseen.tofu.rank import Known, rank_param
 from halfseen.values import BoolArray, Choice, FloatArray, Note, Slate
 
@@ -190,7 +190,7 @@ _PROJECTION = Value(
 
 
 @register_policy
-class Pslb(Optimism, Policy):
+class Pslb(Optimism, Drawing):
     """Projected stochastic linear bandit (Lale et al. 2019); hidden entries count as zero.
 
     For the first `burn_in` rounds OFUL plays in all features. Then the principal directions of all
@@ -217,7 +217,6 @@ class Pslb(Optimism, Policy):
         "_moments": Maybe(Part()),
         "_projection": Maybe(_PROJECTION),
         "_n_fallbacks": Whole(),
-        "_random_state": RandomState(),
     }
 
     needs = ("dim", "rank", "noise_scale", "observe_prob", "horizon", "seed")
@@ -258,8 +257,6 @@ class Pslb(Optimism, Policy):
         self._moments: Moments | None = Moments(self.dim)
         self._projection: Projection | None = None
         self._n_fallbacks = 0
-        self._random = stream(self.seed, "pslb")
-        self._random_state = self._random.bit_generator.state
 
     @property
     def current_rank(self) -> int:
@@ -314,13 +311,7 @@ class Pslb(Optimism, Policy):
         points = np.empty((slate.n_arms, projection.rank))
         _kernels.project(slate._table, projection.basis, points)
         sets = projection.sets(self._model, self._confidence)
-        if self._key:
-            return sets and sampled_parts(points, sets, self.n_samples, self._stream("pslb"))
-        random = self._random.bit_generator
-        random.state = self._random_state  # so that a failed choice draws nothing
-        parts = sets and sampled_parts(points, sets, self.n_samples, self._random)
-        self._random_state = random.state
-        return parts
+        return sets and self._drawn("pslb", partial(sampled_parts, points, sets, self.n_samples))
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression, and to its projection on the subspace."""
