@@ -10,8 +10,19 @@ from halfseen.policies.registry import register_policy
 from halfseen.values import Choice, Note, Slate
 
 
+class _LearnsNothing(Policy):
+    def setup(self) -> None:
+        """There is nothing to set up."""
+
+    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Nothing depends on the number of features."""
+
+    def update(self, note: Note, reward: float) -> None:
+        """Learn nothing."""
+
+
 @register_policy
-class Uniform(Drawing):
+class Uniform(_LearnsNothing, Drawing):
     """Chooses every arm with the same probability and learns nothing.
 
     Examples
@@ -23,24 +34,15 @@ class Uniform(Drawing):
 
     needs = ("dim", "seed")
 
-    def setup(self) -> None:
-        """There is nothing to set up."""
-
     def decide(self, slate: Slate) -> Choice:
         """Choose an arm uniformly at random."""
         n = slate.n_arms
         arm = int(self._drawn("uniform", lambda random: random.integers(n)))
         return Choice(arm, np.zeros((3, n)), probabilities=np.full(n, 1.0 / n))
 
-    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
-        """Nothing depends on the number of features."""
-
-    def update(self, note: Note, reward: float) -> None:
-        """Learn nothing."""
-
 
 @register_policy
-class SameArm(Policy):
+class SameArm(_LearnsNothing):
     """Plays the first arm of every slate and learns nothing: in a catalogue always one item.
 
     Examples
@@ -49,9 +51,6 @@ class SameArm(Policy):
     0
     """
 
-    def setup(self) -> None:
-        """There is nothing to set up."""
-
     def decide(self, slate: Slate) -> Choice:
         """Choose the first arm."""
         return Choice(0, np.zeros((3, slate.n_arms)))
@@ -59,9 +58,3 @@ class SameArm(Policy):
     def _exploit(self, slate: Slate) -> Choice:
         """Choose the first arm."""
         return self.decide(slate)
-
-    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
-        """Nothing depends on the number of features."""
-
-    def update(self, note: Note, reward: float) -> None:
-        """Learn nothing."""
