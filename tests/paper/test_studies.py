@@ -105,7 +105,7 @@ def test_a_study_is_narrowed_to_seeds_methods_and_probabilities():
     study = SMALL.narrowed(seeds=(100, 101, 102))
     assert {key[3] for key in names(study)} == {100, 101, 102}
     assert len(names(study)) == 3 * (3 * 3 + 1)
-    assert SMALL.narrowed(methods=["uniform"]).settings.keys() == {"swept"}
+    assert SMALL.narrowed(methods="uniform").settings.keys() == {"swept"}
     assert SMALL.narrowed(methods=["zf-oful", "tofu"]).methods == ["zf-oful", "tofu"]
     assert {key[:2] for key in names(SMALL.narrowed(observe_probs=[0.2]))} == {("swept", 0.2)}
     both = SMALL.narrowed(observe_probs=[0.5])

@@ -238,7 +238,8 @@ class Study:
         return study
 
     def _with_methods(self, given: Iterable[str] | Mapping[str, Any]) -> "Study":
-        given = given if isinstance(given, Mapping) else dict.fromkeys(given)
+        keys = [given] if isinstance(given, str) else given
+        given = keys if isinstance(keys, Mapping) else dict.fromkeys(keys)
         known = self.methods
         for key, value in given.items():
             if value is not None and key in known:
