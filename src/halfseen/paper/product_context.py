@@ -174,8 +174,7 @@ def draw_scene(
 
 def _contexts(frozen: Frozen, items: NDArray[np.int64]) -> FloatArray:
     """Return h(x) ⊙ w_k of some items, shape (n_items, n_arms, rank)."""
-    contexts: FloatArray = frozen.features[items][:, None, :] * frozen.weights
-    return contexts
+    return frozen.features[items][:, None, :] * frozen.weights
 
 
 def _moments(contexts: FloatArray, counts: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:

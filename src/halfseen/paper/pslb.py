@@ -57,8 +57,7 @@ class Ellipsoid(NamedTuple):
         """
         middle = np.zeros((1, points.shape[1]))
         places = np.concatenate([middle, _unit_rows(points @ self.root), units])
-        found: FloatArray = self.centre + self.radius * (places @ self.root.T)
-        return found
+        return self.centre + self.radius * (places @ self.root.T)
 
 
 def _unit_rows(rows: FloatArray) -> FloatArray:
@@ -108,8 +107,7 @@ class Projection:
     @property
     def rank(self) -> int:
         """Number of directions."""
-        rank: int = self.basis.shape[1]
-        return rank
+        return int(self.basis.shape[1])
 
     def fork(self) -> "Projection":
         """Return an independent copy."""

@@ -180,8 +180,7 @@ class LinearThompson(RidgePolicy, Drawing):
     def _appraise(self, slate: Slate) -> FloatArray:
         """Return estimates with the posterior deviation as width, not with a draw."""
         scale = self._deviation
-        parts: FloatArray = self._model.score(slate._table, lambda log_det, n_samples: scale)[1]
-        return parts
+        return self._model.score(slate._table, lambda log_det, n_samples: scale)[1]
 
     def _shares(self, slate: Slate, estimates: FloatArray, arm: int) -> FloatArray:
         """Return the frequencies with which arms are best, in further draws of another stream."""

@@ -156,8 +156,7 @@ class LowRankRealization:
         if self.world.theta == "tail":
             direction[: self.world.rank // 2] = 0.0
         length = float(np.linalg.norm(direction)) * self.world.feature_scale
-        coordinates: FloatArray = direction / length
-        return coordinates
+        return direction / length
 
     @property
     def facts(self) -> Facts:

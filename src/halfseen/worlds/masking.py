@@ -226,8 +226,7 @@ def _intercept(strength: float, observe_prob: float, signed: bool) -> float:
 
 def logistic(values: FloatArray) -> FloatArray:
     """Return 1 / (1 + exp(−x)), by tanh, which cannot overflow."""
-    result: FloatArray = 0.5 + 0.5 * np.tanh(values / 2)
-    return result
+    return 0.5 + 0.5 * np.tanh(values / 2)
 
 
 def root_of(rising: Callable[[float], float], low: float, high: float) -> float:
