@@ -465,8 +465,7 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
     from halfseen.paper.study import run_study
     from halfseen.simulation.store import Store
 
-    text = f"{study.title} ({study.n_cells} cells)"
-    console.print(f"[bold]{study.name}[/]: {escape(text)}")
+    console.print(f"[bold]{study.name}[/]: {escape(study.title)} ({study.n_cells} cells)")
     # Workers inherit it: one thread each, whatever BLAS they find.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
@@ -490,8 +489,7 @@ def _show_report(report: "Report", console: Console) -> bool:
         written = report.write()
     console.print(Markdown(render(TABLE, report=report)))
     if report.not_from_paper:
-        text = f"not from the paper: {'; '.join(report.not_from_paper)}"
-        console.print(text, markup=False)
+        console.print(f"not from the paper: {'; '.join(report.not_from_paper)}", markup=False)
     console.print(f"report: {written}", soft_wrap=True, markup=False)
     failures = report.results.failures
     if failures:

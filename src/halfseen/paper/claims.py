@@ -263,8 +263,7 @@ def rises(
 
 def rank_falls(results: Results, method: str) -> Check:
     """Check that the final rank falls with every step from much seen to less."""
-    ranks = partial(results.final_ranks, method=method)
-    findings = _steps(results, method, ranks, at_most=0)
+    findings = _steps(results, method, partial(results.final_ranks, method=method), at_most=0)
     return Check(findings, "the mean rank rises at one of the steps")
 
 

@@ -382,8 +382,7 @@ def run_study(
             for (setting, p, key), settings in chosen.items()
         ]
         manifest["tuned"] = {"chosen": rows, "seconds": round(time.perf_counter() - started, 1)}
-    cells = study.cells(chosen)
-    results = simulate.run(cells, store, write=write, manifest=manifest, **how)
+    results = simulate.run(study.cells(chosen), store, write=write, manifest=manifest, **how)
     if store is not None and write:
         if found:
             write_calibration(store.folder, found)

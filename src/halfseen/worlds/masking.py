@@ -206,8 +206,7 @@ class ValueDependent(MaskLaw):
         scale = math.sqrt(float(known @ known) / max(known.size, 1)) or 1.0
         lift = _intercept(self.strength, observe_prob, self.signed)
         sizes = arms / scale if self.signed else np.abs(arms / scale)
-        chances = logistic(lift + self.strength * sizes)
-        return uniforms < chances
+        return uniforms < logistic(lift + self.strength * sizes)
 
 
 @lru_cache(maxsize=64)
