@@ -509,7 +509,8 @@ def no_worse(results: Results, comparison: Comparison, *, than: str, margin: flo
             findings.append(Finding(NOT_RUN, "no common seeds", where=str(point)))
             continue
         lead = float(np.mean([base[seed] for seed in pair.seeds])) - pair.other
-        allowed, (mean, low, _, n) = margin * lead, pair.difference
+        allowed = margin * lead
+        mean, low, _, n = pair.difference
         numbers = (
             f"{pair.mean:.4g} against {pair.other:.4g} of {label_of(pair.against)}, "
             f"difference {pair.text} over {n} seeds, at most +{allowed:.3g} allowed"

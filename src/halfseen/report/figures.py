@@ -502,7 +502,8 @@ def differences(comparison: Comparison, *, p: float | None = None, title: str = 
 
     def draw(axes: "Axes") -> None:
         for row, pair in enumerate(pairs):
-            unit, (mean, low, high, n) = abs(pair.other) / 100, pair.difference
+            mean, low, high, n = pair.difference
+            unit = abs(pair.other) / 100
             color, marker, label = _sign(pair)
             axes.errorbar(
                 mean / unit,
