@@ -31,12 +31,6 @@ def test_version_is_the_package_s():
     assert result.output == f"halfseen {halfseen.__version__}\n"
 
 
-def run_python(*arguments):
-    return subprocess.run(
-        [sys.executable, "-c", *arguments], capture_output=True, text=True, check=True
-    ).stdout
-
-
 def test_help_loads_nothing_heavy():
     program = (
         "import sys\nfrom halfseen.cli import app\n"
@@ -44,7 +38,9 @@ def test_help_loads_nothing_heavy():
         "    app([*command, '--help'], standalone_mode=False)\n"
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
-    *told, loaded = run_python(program).splitlines()
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    *told, loaded = done.stdout.splitlines()
     assert "".join(told).count("Usage:") == 1 + len(COMMANDS)
     heavy = {"numpy", "numba", "scipy", "pandas", "matplotlib", "sklearn", "joblib"}
     assert not heavy & set(loaded.split())

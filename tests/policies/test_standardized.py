@@ -15,17 +15,14 @@ def small(**settings):
     return Standardized(**{"dim": 6, "first_fit": 4, "noise_scale": 0.1} | settings)
 
 
-def rows_before(rounds, number):
-    return np.vstack([offer.table for offer in rounds[: number - 1]])
-
-
 @pytest.mark.parametrize("imputer", ["zero", "mean", "iterative"])
 def test_columns_are_those_of_impute_then_standardise(imputer):
     rounds, policy = few_arms(12), small(imputer=imputer)
     walk(policy, rounds)
     imputed = Imputed(dim=6, first_fit=4, noise_scale=0.1, imputer=imputer)
     walk(imputed, rounds)
-    scaler = StandardScaler().fit(imputed.shown(rows_before(rounds, 12)))
+    before = np.vstack([offer.table for offer in rounds[:11]])  # the last fit is before round 12
+    scaler = StandardScaler().fit(imputed.shown(before))
     table = few_arms(1, seed=1)[0].table
     shown = policy.shown(table)
     assert shown.shape == (len(table), 7)

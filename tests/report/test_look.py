@@ -13,16 +13,10 @@ from halfseen.simulation.methods import MEASURE, METHODS
 from made_results import write_results
 
 
-def played(name):
-    """Return the keys of the policies of a study."""
-    found = {}
-    for setting in study_named(name).settings.values():
-        found |= {key: None for key in setting.keys if setting.method(key).policy != MEASURE}
-    return list(found)
-
-
 def test_every_policy_of_a_study_has_a_label_and_a_colour_of_its_own():
-    keys = {*METHODS, *(key for name in ORDER for key in played(name))}
+    keys = {*METHODS}
+    for setting in (each for name in ORDER for each in study_named(name).settings.values()):
+        keys |= {key for key in setting.keys if setting.method(key).policy != MEASURE}
     looks = {key: look_of(key) for key in keys}
     assert [key for key, look in looks.items() if look.label == key and key != "uniform"] == []
     assert len({look.label for look in looks.values()}) == len(looks)

@@ -28,10 +28,6 @@ from shared import read
 IRREDUCIBLE = (10.0, 60.0, 30.0, 20.0)
 
 
-def with_methods(*keys, **more):
-    return small_study({"default": setting(methods={key: {} for key in keys})}, **more)
-
-
 STUDY = small_study(
     figures=lambda results: [Figure("fig:it", "It", [regret_over_p(results, list(THREE))])],
     claims=lambda results: {"fig:a": {"a | b": lower(results, "tofu", "zf-oful")}},
@@ -105,7 +101,8 @@ def test_a_method_may_be_called_nan(tmp_path):
 
 def test_the_best_method_that_can_be_played_is_bold_and_oracles_stand_below(tmp_path):
     paid = {"oracle-masked": 1.0, "full-oful": 2.0, "tofu": 3.0, "uniform": 1265.0}
-    results = write_results(tmp_path, with_methods(*paid), lambda key: paid[key.method])
+    study = small_study({"default": setting(methods={key: {} for key in paid})})
+    results = write_results(tmp_path, study, lambda key: paid[key.method])
     text = render(MARKDOWN, report=Report.of(results))
     lines = text.split("| method | p = 0.8 | p = 0.2 |")[1].splitlines()[2:7]
     assert [line.split(" | ")[0] for line in lines] == [
