@@ -187,6 +187,13 @@ _PROJECTION = Value(
 )
 
 
+def _mean_prob(name: str, value: Any) -> float:
+    """Return the single p that a rule uses: the mean over features, 1 if it is unknown."""
+    given = np.ravel(np.asarray(1.0 if value is None else value, dtype=object)).tolist()
+    probs = [checks.probability(name, each) for each in given or [value]]
+    return math.fsum(probs) / len(probs)
+
+
 @register_policy
 class Pslb(Optimism, Drawing):
     """Projected stochastic linear bandit (Lale et al. 2019); hidden entries count as zero.
@@ -237,7 +244,7 @@ class Pslb(Optimism, Drawing):
     )
     observe_prob: float = custom(
         default=1.0,
-        check=lambda name, value: _one_prob(value),
+        check=_mean_prob,
         kind="float, array or None",
         doc="Used by threshold rules only: the mean over features, 1 for None.",
     )
@@ -327,15 +334,3 @@ class Pslb(Optimism, Drawing):
             moments = self._moments.fork()
             moments.add(slate._table)
             self._moments = moments
-
-
-def _one_prob(observe_prob: Any) -> float:
-    """Return the single p that a rule uses: the mean over features, 1 if it is unknown."""
-    if observe_prob is None:
-        return 1.0
-    if isinstance(observe_prob, np.ndarray | list | tuple):
-        given = np.ravel(np.asarray(observe_prob, dtype=object)).tolist()
-        probs = [checks.probability("observe_prob", prob) for prob in given]
-        if probs:
-            return math.fsum(probs) / len(probs)
-    return checks.probability("observe_prob", observe_prob)
