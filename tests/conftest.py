@@ -22,6 +22,13 @@ settings.load_profile("halfseen")
 
 
 @pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Work in an empty folder, and return it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def unrendered(monkeypatch):
     """Draw every figure, but write files without a picture: rendering takes most of a report."""
     from PIL import Image

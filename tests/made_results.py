@@ -46,19 +46,12 @@ def write_results(folder, study, regret, rank=None, diagnostics=None, run=None, 
 
     `run` says which cells were run at all.
     """
-    finished = [
-        (
-            cell,
-            made_result(
-                cell,
-                regret(cell.key),
-                2.0 if rank is None else rank(cell.key),
-                None if diagnostics is None else diagnostics(cell.key),
-            ),
-        )
-        for cell in study.cells()
-        if run is None or run(cell.key)
-    ]
+
+    def made(cell):
+        told = None if diagnostics is None else diagnostics(cell.key)
+        return made_result(cell, regret(cell.key), 2.0 if rank is None else rank(cell.key), told)
+
+    finished = [(cell, made(cell)) for cell in study.cells() if run is None or run(cell.key)]
     manifest = {
         "study": study.to_dict(),
         "scale": scale,

@@ -5,17 +5,7 @@ from copy import deepcopy as twin_of
 from halfseen import TofuPov
 from halfseen.testing.policies import copy_of, offers_in, state_bytes, walk
 
-__all__ = [
-    "SIZES",
-    "copy_of",
-    "few_arms",
-    "looks",
-    "offers",
-    "state_bytes",
-    "tofu",
-    "twin_of",
-    "walk",
-]
+__all__ = ["copy_of", "state_bytes", "twin_of", "walk"]  # of what is imported
 
 # Few arms in most rounds; now and then so many that the block in which arms wait for one matrix
 # product (1024 of them) fills up or is too small.

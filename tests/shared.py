@@ -1,5 +1,6 @@
-"""Where the reference material lies on machines that have it."""
+"""Tables, and where the reference material lies on machines that have it."""
 
+import csv
 import os
 from pathlib import Path
 
@@ -7,6 +8,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("HALFSEEN_SHARED", ROOT.parent / "shared"))
+
+
+def read(path):
+    """Return the rows of a CSV file by column."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def shared_file(*parts: str) -> Path:

@@ -106,6 +106,7 @@ PLOTS = {"pandas", "matplotlib", "sklearn", "joblib", "rich", "typer"}
         ("from halfseen import Slate, Decision, HalfseenError", set(HEAVY)),
         ("from halfseen import Imputed, Oracle; Oracle(basis=[[1.0]])", {*PLOTS, "narwhals"}),
         ("import halfseen.worlds, halfseen.testing", {*PLOTS, "pytest"}),
+        ("import halfseen.report.look", PLOTS),
         (
             "from halfseen import Agent; Agent().choose([{'price': 1.0}])",
             {"pandas", "polars", "pyarrow", "rich", "narwhals"},

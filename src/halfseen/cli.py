@@ -88,10 +88,10 @@ def studies() -> None:
     """List the studies of the package."""
     from halfseen.paper.studies import ORDER, study_named
 
-    console = Console()
+    console = Console(highlight=False)
     for name in ORDER:
         study = study_named(name)
-        console.print(f"{name:15} {study.title} ({study.n_cells} cells)", highlight=False)
+        console.print(f"{name:15} {study.title} ({study.n_cells} cells)")
 
 
 @app.command()
@@ -106,10 +106,9 @@ def reproduce(
     imports: Import = None,
 ) -> None:
     """Run studies of the paper and write figures, tables and a report with verdicts."""
-    console = Console()
-    with console.status(_LOADING):
-        from halfseen.paper.studies import ORDER
-    with _explained(console):
+    with _explained() as console:
+        with console.status(_LOADING):
+            from halfseen.paper.studies import ORDER
         _import_plugins(imports)
         names = list(ORDER) if names == ["all"] else names
         several, failed = len(names) > 1, False
@@ -151,8 +150,7 @@ def compare(
     imports: Import = None,
 ) -> None:
     """Compare policies on a table with the reward of every option, and write a report."""
-    console = Console()
-    with _explained(console):
+    with _explained() as console:
         with console.status(_LOADING):
             from halfseen.simulation.simulate import simulate
             from halfseen.worlds.recorded import TableWorld
@@ -195,14 +193,13 @@ def inspect(
     ] = None,
 ) -> None:
     """Describe a table: rank, missingness, and what is worth measuring."""
-    console = Console()
-    with _explained(console):
+    with _explained() as console:
         from halfseen.tools.inspection import inspect
 
         found = inspect(file, reward, progress=True)
-        console.print(str(found), highlight=False, soft_wrap=True, markup=False)
+        console.print(str(found), soft_wrap=True, markup=False)
         if out is not None:
-            console.print(f"page: {found.write(out)}", highlight=False, soft_wrap=True)
+            console.print(f"page: {found.write(out)}", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -232,8 +229,7 @@ def evaluate(
     ] = None,
 ) -> None:
     """Estimate what items, a uniform choice and an agent would have earned on a log."""
-    console = Console()
-    with _explained(console):
+    with _explained() as console:
         with console.status(_LOADING):
             from halfseen.agent.agent import Agent
             from halfseen.tools.evaluate import evaluate
@@ -248,7 +244,7 @@ def evaluate(
                 offered=offered,
                 adaptive=adaptive,
             )
-        console.print(str(result), highlight=False, soft_wrap=True, markup=False)
+        console.print(str(result), soft_wrap=True, markup=False)
         if figure is not None:
             result.plot().figure.savefig(figure, dpi=200)
 
@@ -281,7 +277,7 @@ def serve(
     from this machine.
     """
     flags = {key: value for key, value in locals().items() if key != "config"}
-    with _explained(Console(stderr=True)):
+    with _explained(stderr=True):
         with from_extra("service"):
             from halfseen.service.serving import serve as run
             from halfseen.service.settings import Settings
@@ -291,8 +287,7 @@ def serve(
 @app.command()
 def page(folder: Folder = RESULTS) -> None:
     """Write index.html, one page for all studies in a folder, without running anything."""
-    console = Console()
-    with _explained(console):
+    with _explained() as console:
         _write_page(folder, console)
 
 
@@ -304,14 +299,12 @@ def claims(
     ),
 ) -> None:
     """Write all claims of the paper with their verdicts, from results on disk."""
-    console = Console()
-    with _explained(console):
+    with _explained() as console:
         with console.status(_LOADING):
             from halfseen.paper.claims import write_claims
             from halfseen.report.report import counted
-        counts = write_claims(folder, out)
-    texts = [counted(outcome, n) for outcome, n in counts.items()]
-    console.print(f"{', '.join(texts)}: {out}", highlight=False)
+        texts = [counted(outcome, n) for outcome, n in write_claims(folder, out).items()]
+        console.print(f"{', '.join(texts)}: {out}", markup=False)
 
 
 @app.command()
@@ -328,8 +321,7 @@ def verify(
     Regrets per seed are compared cell by cell. Where only means over seeds are published, the
     regret in excess of the irreducible part and the chosen ranks are compared.
     """
-    console = Console()
-    with _explained(console):
+    with _explained() as console:
         with console.status(_LOADING):
             from rich.markdown import Markdown
 
@@ -363,23 +355,22 @@ def verify(
         study = _part_of(name, "paper", seeds, p, ",".join(dict.fromkeys(asked)))
         folder = _folder_for(name, "paper", out)
         results = _run(study, folder, console, jobs=jobs, write=False)
-        comparison: SeedComparison | SummaryComparison | None
+        comparison: SeedComparison | SummaryComparison
         if cells:
             comparison = published.compare_seeds(results)
             shown = Report(results=results, published=comparison.groups)
         else:
             comparison = published.compare_means(results)
             shown = Report(results=results, published_means=comparison)
-        assert comparison is not None
         console.print(Markdown(render(PUBLISHED, report=shown)))
         for each in dict.fromkeys((each.method, each.p) for each in comparison.missing):
-            console.print(f"[red]no result[/]: {each[0]}, p = {each[1]:g}", highlight=False)
+            console.print(f"[red]no result[/]: {each[0]}, p = {each[1]:g}")
         verdict = "agrees with the published results" if comparison.agrees else "DIFFERS"
         if cells and not any(group.telling for group in shown.published):
             verdict = f"has too few seeds: at least {published.FEWEST_SEEDS} are needed"
         console.print(f"[bold]{name} {verdict}[/]")
-    if not comparison.agrees:
-        raise typer.Exit(1)
+        if not comparison.agrees:
+            raise typer.Exit(1)
 
 
 # Parsing options
@@ -428,11 +419,11 @@ def _part_of(
     """Return the part of a study that the options ask for."""
     from halfseen.paper.studies import study_named
 
-    study = study_named(name, scale)
-    if (seeds, p, methods) == (None, None, None):
-        return study
-    chosen = None if seeds is None else parse_seeds(seeds)
-    return study.narrowed(seeds=chosen, observe_probs=_numbers(p), methods=_words(methods))
+    return study_named(name, scale).narrowed(
+        seeds=None if seeds is None else parse_seeds(seeds),
+        observe_probs=_numbers(p),
+        methods=_words(methods),
+    )
 
 
 def _import_plugins(names: list[str] | None) -> None:
@@ -443,15 +434,16 @@ def _import_plugins(names: list[str] | None) -> None:
 
 
 @contextmanager
-def _explained(console: Console) -> Iterator[None]:
-    """Turn an error of halfseen, of a file or of memory into one line and exit code 2."""
+def _explained(*, stderr: bool = False) -> Iterator[Console]:
+    """Yield a console; an error of halfseen, files or memory becomes one line and exit code 2."""
+    console = Console(stderr=stderr, highlight=False)
     try:
-        yield
+        yield console
     except (HalfseenError, OSError, MemoryError) as error:
         text = str(error) or "there is not enough memory"
         if isinstance(error, OSError) and error.filename:
             text = f"{error.strerror}: {error.filename}"
-        console.print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
+        console.print(f"[bold red]error:[/] {escape(text)}", soft_wrap=True)
         raise typer.Exit(2) from None
 
 
@@ -473,8 +465,7 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
     from halfseen.paper.study import run_study
     from halfseen.simulation.store import Store
 
-    text = f"{study.title} ({study.n_cells} cells)"
-    console.print(f"[bold]{study.name}[/]: {escape(text)}", highlight=False)
+    console.print(f"[bold]{study.name}[/]: {escape(study.title)} ({study.n_cells} cells)")
     # Workers inherit it: one thread each, whatever BLAS they find.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
@@ -483,7 +474,6 @@ def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results
         console.print(
             f"interrupted: finished cells are kept in {escape(str(folder))}; the same command "
             "continues from there",
-            highlight=False,
             soft_wrap=True,
         )
         raise typer.Exit(130) from None
@@ -499,9 +489,8 @@ def _show_report(report: "Report", console: Console) -> bool:
         written = report.write()
     console.print(Markdown(render(TABLE, report=report)))
     if report.not_from_paper:
-        text = f"not from the paper: {'; '.join(report.not_from_paper)}"
-        console.print(text, highlight=False, markup=False)
-    console.print(f"report: {written}", highlight=False, soft_wrap=True, markup=False)
+        console.print(f"not from the paper: {'; '.join(report.not_from_paper)}", markup=False)
+    console.print(f"report: {written}", soft_wrap=True, markup=False)
     failures = report.results.failures
     if failures:
         key, error = failures[0]
@@ -510,7 +499,6 @@ def _show_report(report: "Report", console: Console) -> bool:
         console.print(
             f"[bold red]{len(failures)} of {n_cells} cells failed[/], for example "
             f"{escape(example)}\ntracebacks: {escape(str(report.folder / 'failures.txt'))}",
-            highlight=False,
             soft_wrap=True,
         )
     return not failures
@@ -523,4 +511,4 @@ def _write_page(home: Path, console: Console) -> None:
 
     with console.status("writing the page"):
         written = write_page(home, report_on, ORDER)
-    console.print(f"all studies: {written}", highlight=False, soft_wrap=True, markup=False)
+    console.print(f"all studies: {written}", soft_wrap=True, markup=False)

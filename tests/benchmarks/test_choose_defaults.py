@@ -1,12 +1,12 @@
 """Defaults are chosen where no study looks."""
 
-import csv
 from dataclasses import replace
 
 from benchmarks import choose_defaults, development
 from halfseen import LatentUcb
 from halfseen.paper.studies import ORDER, study_named
 from halfseen.worlds.base import world_from
+from shared import read
 
 
 def test_no_study_looks_where_defaults_are_chosen():
@@ -30,8 +30,8 @@ def test_no_study_looks_where_defaults_are_chosen():
 
 
 def test_the_defaults_are_the_ones_that_the_table_chooses():
-    with choose_defaults.TABLE.open() as file:
-        rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    found = read(choose_defaults.TABLE)
+    rows = [{name: float(value) for name, value in row.items()} for row in found]
     chosen = choose_defaults.chosen(rows)
     policy = LatentUcb()
     shares = {"item_share": policy._item_share}

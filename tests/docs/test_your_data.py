@@ -1,6 +1,5 @@
 """The pages about studies: every block of code in them runs, in order, as it stands."""
 
-import csv
 import io
 import re
 import shlex
@@ -14,6 +13,7 @@ from typer.testing import CliRunner
 from halfseen.cli import app
 from halfseen.simulation.methods import METHODS
 from halfseen.worlds import base
+from shared import read
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MINE = """
@@ -58,8 +58,8 @@ def walked(tmp_path_factory):
 
 
 def summary(folder):
-    with (folder / "summary.csv").open(newline="") as file:
-        return {row["method"]: float(row["mean_regret"]) for row in csv.DictReader(file)}
+    found = read(folder / "summary.csv")
+    return {row["method"]: float(row["mean_regret"]) for row in found}
 
 
 def test_the_walk_ends_with_a_report(walked):

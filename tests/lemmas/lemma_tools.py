@@ -37,18 +37,6 @@ def hidden_at_random(rng, arms, observe_prob):
     return Slate(np.where(seen, arms, np.nan))
 
 
-def seen_grams(basis, masks):
-    """Return U_Ω'U_Ω of every mask, shape (n_masks, rank, rank)."""
-    dim, rank = basis.shape
-    squares = (basis[:, :, None] * basis[:, None, :]).reshape(dim, rank * rank)
-    return (masks.astype(np.float64) @ squares).reshape(-1, rank, rank)
-
-
-def smallest_eigenvalues(basis, masks):
-    """Return the smallest eigenvalue of U_Ω'U_Ω of every mask."""
-    return np.linalg.eigvalsh(seen_grams(basis, masks))[:, 0]
-
-
 def tilted(basis, inside, outside, sine):
     """Return the basis with its direction U·inside turned towards `outside`, orthogonal to it.
 

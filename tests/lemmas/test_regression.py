@@ -9,13 +9,14 @@ import math
 
 import numpy as np
 import pytest
-from lemma_tools import RoundWorld, at_most, smallest_eigenvalues
+from lemma_tools import RoundWorld, at_most
 from numpy.linalg import norm
 
 from halfseen import theory
 from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import align, distance, top_eigenpairs
 from halfseen.linear.ridge import Confidence, Ridge
+from halfseen.paper.measures import seen_gram_eigenvalues
 from halfseen.simulation.cells import play
 from halfseen.tofu.imputation import coordinates
 from halfseen.tofu.policy import TofuPov
@@ -233,7 +234,7 @@ class EpochOfRun:
             np.concatenate([slate.mask for slate in slates]),
         )
         shape = (self.n_rounds, problem.n_arms)
-        self.seen = smallest_eigenvalues(basis, stacked.mask)
+        self.seen = seen_gram_eigenvalues(basis, stacked.mask)
         self.latent = coordinates(basis, stacked, run.impute_ridge).reshape(*shape, problem.rank)
         self.means, self.rewards = run.means[rows], np.array(run.recorder.rewards[rows])
         self.target = basis.T @ world.theta
@@ -264,14 +265,11 @@ class EpochOfRun:
         self.bias = theory.misspecification(theta_bound=problem.theta_bound, **known)
         self.feature_bound = problem.arm_bound + theory.imputation_error(**known)
         self.failure_prob = run.failure_prob / (2 * 4)  # four epochs: 250, 500, 1000, 2000
-        confidence = theory.confidence_term(self.failure_prob)
         self.learning = {
             "ridge": run.ridge,
-            "theta_bound": problem.theta_bound,
-            "noise_scale": problem.noise_scale,
-            "confidence": confidence,
+            "confidence": theory.confidence_term(self.failure_prob),
         }
-        deviations = np.sqrt(log_dets(self.grams, run.ridge) + confidence)
+        deviations = np.sqrt(log_dets(self.grams, run.ridge) + self.learning["confidence"])
         self.radii = math.sqrt(run.ridge) * problem.theta_bound + problem.noise_scale * deviations
         self.radii += self.bias * np.sqrt(np.arange(self.n_rounds))
 
@@ -432,6 +430,7 @@ def test_no_round_of_the_run_loses_more_than_the_instant_bounds(run):
 
 def expanded_bound(epoch):
     return theory.epoch_regret_bound(
+        epoch.problem,
         n_rounds=epoch.n_rounds,
         potential=epoch.potential,
         misspecification=epoch.bias,

@@ -5,7 +5,6 @@ bound holds with ease, another test shows what breaks it: the first one could ha
 """
 
 import math
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -15,7 +14,6 @@ from lemma_tools import (
     at_most,
     hidden_at_random,
     round_latents,
-    smallest_eigenvalues,
     spread_basis,
     worst_tilt,
 )
@@ -24,6 +22,7 @@ from numpy.linalg import norm
 from halfseen import theory
 from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import align, distance, top_eigenpairs
+from halfseen.paper.measures import seen_gram_eigenvalues
 from halfseen.tofu.imputation import coordinates, fill
 from halfseen.tofu.rank import Known, PaperThreshold
 from halfseen.values import Slate
@@ -57,7 +56,7 @@ def with_wrong_diagonal(estimates, observe_prob):
 
 
 def error_bound_of_one_slate(realization):
-    once = replace(realization.problem(), horizon=1)
+    once = realization.problem().replace(horizon=1)
     return theory.covariance_error_at(once, round=1, failure_prob=FAILURE_PROB)
 
 
@@ -242,7 +241,7 @@ def test_masks_see_the_true_basis_as_badly_as_allowed_no_more_often(dim, rank, l
     # alarm 4e-7 or 7e-7. For a floor of p in place of 3p/4 the same test rejects.
     observe_prob = theory.incoherence_constant() * rank / dim * math.log(rank / level)
     masks = np.random.default_rng(5).random((2000, dim)) < observe_prob
-    smallest = smallest_eigenvalues(spread_basis(dim, rank), masks)
+    smallest = seen_gram_eigenvalues(spread_basis(dim, rank), masks)
     below = np.count_nonzero(smallest < theory.gram_floor_true(observe_prob))
     assert below <= at_most(2000, level)
     assert level / 100 < below / 2000 < level / 4  # Chernoff's bound is loose by that much
@@ -257,7 +256,7 @@ def test_all_masks_of_a_run_see_the_true_basis_well_if_p_meets_its_condition(ran
     observe_prob = theory.observe_prob_condition(**sizes, incoherence=1.0, failure_prob=0.2)
     assert observe_prob < 0.1
     masks = np.random.default_rng(6).random((4000, 4096)) < observe_prob
-    smallest = smallest_eigenvalues(spread_basis(4096, rank), masks).reshape(200, 20)
+    smallest = seen_gram_eigenvalues(spread_basis(4096, rank), masks).reshape(200, 20)
     broken = np.any(smallest < theory.gram_floor_true(observe_prob), axis=1)
     assert 0 < np.count_nonzero(broken) <= at_most(200, 0.2)
 
@@ -267,10 +266,10 @@ def test_an_estimated_basis_keeps_half_of_p_even_if_tilted_in_the_worst_way(obse
     # Deterministic for each mask that sees the true basis well; the tilt is made for the mask.
     rng, true, sine = np.random.default_rng(7), spread_basis(1024, 2), observe_prob / 32
     for mask in rng.random((50, 1024)) < observe_prob:
-        before = smallest_eigenvalues(true, mask[None])[0]
+        before = seen_gram_eigenvalues(true, mask[None])[0]
         assert before >= theory.gram_floor_true(observe_prob)
         estimated, _ = worst_tilt(true, mask, sine)
-        after = smallest_eigenvalues(estimated, mask[None])[0]
+        after = seen_gram_eigenvalues(estimated, mask[None])[0]
         assert distance(estimated, true) == pytest.approx(sine)
         assert after >= observe_prob / 2
         # Weyl: it falls by the distance at most, and at p = 1/2 by almost as much.
@@ -284,7 +283,7 @@ def test_a_basis_25_times_farther_off_loses_half_of_p(observe_prob):
     rng, true = np.random.default_rng(7), spread_basis(1024, 2)
     for mask in rng.random((50, 1024)) < observe_prob:
         estimated, _ = worst_tilt(true, mask, 25 * observe_prob / 32)
-        smallest = smallest_eigenvalues(estimated, mask[None])[0]
+        smallest = seen_gram_eigenvalues(estimated, mask[None])[0]
         assert smallest < observe_prob / 2
 
 
@@ -342,7 +341,7 @@ def test_filled_arms_and_surrogate_means_of_a_basis_tilted_in_the_worst_way(obse
     rng, true = np.random.default_rng(8), spread_basis(512, 2)
     for mask in rng.random((40, 512)) < observe_prob:
         estimated, inside = worst_tilt(true, mask, share * observe_prob / 32)
-        assert smallest_eigenvalues(estimated, mask[None])[0] >= observe_prob / 2
+        assert seen_gram_eigenvalues(estimated, mask[None])[0] >= observe_prob / 2
         arms, theta = 2.0 * (true @ inside)[None], 3.0 * true @ inside
         made = representation_errors(estimated, theta, arms, Slate(arms, mask[None]))
         bounds = representation_bounds(actual_error(estimated, true), observe_prob, 2.0, 3.0)
@@ -369,7 +368,7 @@ def test_after_the_burn_in_of_the_theory_every_bound_of_the_representation_holds
     rng = np.random.default_rng(11)
     arms = world.arms(rng, 5000)
     slate = hidden_at_random(rng, arms, 0.9)
-    assert np.all(smallest_eigenvalues(estimated, slate.mask) >= 0.45)
+    assert np.all(seen_gram_eigenvalues(estimated, slate.mask) >= 0.45)
     made = representation_errors(estimated, world.theta, arms, slate)
     bounds = representation_bounds(error, 0.9, problem.arm_bound, problem.theta_bound)
     shares = np.array(made) / bounds

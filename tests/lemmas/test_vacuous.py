@@ -6,7 +6,6 @@ R = .05, and μ = 1, also the best there is. Nothing here is random.
 """
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +33,7 @@ FLAT = Problem(
     noise_scale=0.05,
 )
 # Loadings .75, 1 and 1.25 of uniform latents.
-LOADING = replace(FLAT, arm_bound=3.75, top_eigenvalue=1.5625, last_eigenvalue=0.5625)
+LOADING = FLAT.replace(arm_bound=3.75, top_eigenvalue=1.5625, last_eigenvalue=0.5625)
 
 
 class Row(NamedTuple):
@@ -64,7 +63,7 @@ LOADING_ROWS = {
 each_row = pytest.mark.parametrize(
     ("here", "row"),
     [
-        (replace(problem, observe_prob=p), row)
+        (problem.replace(observe_prob=p), row)
         for problem, rows in ((FLAT, FLAT_ROWS), (LOADING, LOADING_ROWS))
         for p, row in rows.items()
     ],
@@ -125,7 +124,7 @@ def test_knowing_the_rank_takes_ten_times_the_main_study_at_least(here, row):
 @each_row
 def test_the_subspace_bound_is_vacuous_after_400_rounds_and_informative_after_a_million(here, row):
     for horizon, expected in ((400, row.after_400), (10**6, row.after_million)):
-        longer = replace(here, horizon=horizon)
+        longer = here.replace(horizon=horizon)
         error = theory.subspace_error_at(longer, round=horizon, failure_prob=LEVEL)
         assert error == pytest.approx(expected, rel=0.01)
     assert row.after_million < 1 < row.after_400
@@ -135,7 +134,7 @@ def test_the_subspace_bound_is_vacuous_after_400_rounds_and_informative_after_a_
 @each_problem
 def test_the_surrogate_bound_is_vacuous_after_400_rounds(problem, observe_prob):
     # Vacuous when b ≥ 2·S·B_X, the most that two means can differ. Here it is 4 to 200 times that.
-    here = replace(problem, observe_prob=observe_prob)
+    here = problem.replace(observe_prob=observe_prob)
     bias = theory.misspecification_at(here, epoch_start=400, failure_prob=LEVEL)
     assert 4 < bias / (2 * here.arm_bound) < 210
 
@@ -144,7 +143,7 @@ def test_a_million_rounds_make_the_surrogate_bound_useful_for_flat_spectra_only(
     shares = {}
     for name, problem in (("flat", FLAT), ("loading", LOADING)):
         for observe_prob in OBSERVE_PROBS:
-            here = replace(problem, observe_prob=observe_prob, horizon=10**6)
+            here = problem.replace(observe_prob=observe_prob, horizon=10**6)
             bias = theory.misspecification_at(here, epoch_start=10**6, failure_prob=LEVEL)
             shares[name, observe_prob] = bias / (2 * here.arm_bound)
     expected = [0.099, 0.157, 0.308, 0.509, 1.06, 0.477, 0.754, 1.48, 2.45, 5.09]
@@ -158,7 +157,7 @@ def test_a_million_rounds_make_the_surrogate_bound_useful_for_flat_spectra_only(
 @each_problem
 @each_horizon
 def test_both_theorems_are_vacuous_up_to_a_million_rounds(problem, observe_prob, horizon):
-    here = replace(problem, observe_prob=observe_prob, horizon=horizon)
+    here = problem.replace(observe_prob=observe_prob, horizon=horizon)
     trivial = theory.trivial_regret_bound(here)
     known, adaptive = (
         theory.main_regret_bound(here, failure_prob=FAILURE_PROB),
@@ -175,7 +174,7 @@ def test_both_theorems_are_vacuous_up_to_a_million_rounds(problem, observe_prob,
 @each_row
 def test_the_horizon_from_which_the_main_bound_says_anything(here, row):
     for factor, vacuous in ((0.97, True), (1.03, False)):
-        long = replace(here, horizon=round(factor * row.informative_from))
+        long = here.replace(horizon=round(factor * row.informative_from))
         bound = theory.main_regret_bound(long, failure_prob=FAILURE_PROB)
         assert (bound.total >= theory.trivial_regret_bound(long)) == vacuous
 
@@ -185,7 +184,7 @@ def test_the_horizon_from_which_the_main_bound_says_anything(here, row):
 @each_horizon
 def test_the_two_phase_bound_never_leaves_its_first_phase(problem, observe_prob, horizon):
     # The best split is the last round: no exploitation, hence exactly the trivial bound.
-    here = replace(problem, observe_prob=observe_prob, horizon=horizon)
+    here = problem.replace(observe_prob=observe_prob, horizon=horizon)
     assert best_two_phase_bound(here) == theory.trivial_regret_bound(here)
 
 
@@ -199,7 +198,7 @@ def test_learning_the_subspace_once_is_the_first_bound_to_say_anything(
     # κ = 1, p = .8: as soon as t_b fits in, one estimate beats the trivial bound by a little; the
     # theorem takes 40 times as long, because its sums over epochs cost a factor of 4, and overtakes
     # at 10¹⁰ rounds.
-    here = replace(FLAT, horizon=horizon)
+    here = FLAT.replace(horizon=horizon)
     trivial = theory.trivial_regret_bound(here)
     burn_in = theory.burn_in_length(here, failure_prob=LEVEL)
     once = best_two_phase_bound(here, earliest=burn_in)
@@ -212,6 +211,6 @@ def test_learning_the_subspace_once_is_the_first_bound_to_say_anything(
 @each_problem
 def test_the_lower_bound_does_not_apply_to_the_main_study(problem, observe_prob):
     # Its rewards betray what the masks hide: (S B_X / R)² is 1200 or 5625, and 1/2 is allowed.
-    here = replace(problem, observe_prob=observe_prob)
+    here = problem.replace(observe_prob=observe_prob)
     assert theory.leak_rate(here) > 1000 > theory.LEAK_RATE_LIMIT
     assert not theory.lower_bound_applies(here)

@@ -35,13 +35,12 @@ from halfseen.paper.studies.scaling import theorem_cost
 from halfseen.report.numbers import compare, growth_of, slope_interval
 from halfseen.report.report import markdown_text
 from halfseen.simulation.results import Point, Results
-from made_results import METHODS, WORLD, setting, small_study, wobble, write_results
+from made_results import LEVELS, METHODS, WORLD, setting, small_study, wobble, write_results
 
 SMALL = "too small to judge"
-SWEPT = {"tofu": 5.0, "zf-oful": 9.0, "uniform": 30.0}
 
 
-def noisy(levels=SWEPT, **changed):
+def noisy(levels=LEVELS, **changed):
     """Return regrets around a level per method, not the same for two methods of a seed."""
     levels = levels | changed
     return lambda key: levels[key.method] + wobble(key) * (1 if key.method == "tofu" else -1)
@@ -84,7 +83,7 @@ class TestLower:
 
     def test_one_bad_place_fails_and_is_named(self, verdict):
         def regret(key):
-            return SWEPT[key.method] + wobble(key) + 10 * (key.p == 0.2 and key.method == "tofu")
+            return LEVELS[key.method] + wobble(key) + 10 * (key.p == 0.2 and key.method == "tofu")
 
         found = verdict(below, regret)
         assert found.outcome == "fails"
@@ -93,7 +92,7 @@ class TestLower:
 
     def test_pairs_are_seeds_not_means(self, verdict):
         # The seeds differ by far more than the methods do.
-        found = verdict(below, lambda key: 100.0 * key.seed + SWEPT[key.method] + wobble(key) / 50)
+        found = verdict(below, lambda key: 100.0 * key.seed + LEVELS[key.method] + wobble(key) / 50)
         assert found.outcome == "holds"
 
     def test_three_seeds_are_judged_and_two_are_not(self, verdict):
@@ -135,7 +134,7 @@ MEANS = {
 @pytest.mark.parametrize("claim", MEANS.values(), ids=MEANS)
 def test_two_seeds_are_too_few_for_every_claim_about_means(verdict, claim):
     def regret(key):
-        return SWEPT[key.method] * (1 + 0.01 * key.seed) / key.p**0.1
+        return LEVELS[key.method] * (1 + 0.01 * key.seed) / key.p**0.1
 
     assert verdict(claim, regret, run=lambda key: key.seed < 2).outcome == SMALL
     assert verdict(claim, regret).outcome != SMALL
@@ -229,15 +228,10 @@ def test_eigengap_flips_with_the_numbers(verdict, eigenvalues, outcome):
 FOUR = {"tofu": 10.0, "zf-oful": 10.0, "pslb": 50.0, "uniform": 110.0}
 
 
-def best_other(results):
-    """Compare tofu with the better of zf-oful and pslb on seeds 0 and 1, on the other seeds."""
-    return compare(
-        results, "best", "", ["tofu"], ["zf-oful", "pslb"], choose_seeds=range(2), settings=None
-    )
-
-
 def never_worse(results):
-    return no_worse(results, best_other(results), than="uniform", margin=0.02)
+    """Compare tofu with the better of zf-oful and pslb on seeds 0 and 1, on the other seeds."""
+    best = compare(results, "best", "", ["tofu"], ["zf-oful", "pslb"], choose_seeds=range(2))
+    return no_worse(results, best, than="uniform", margin=0.02)
 
 
 class TestComparisons:

@@ -164,13 +164,6 @@ def test_offered_arms_excite_two_directions_and_chosen_ones_less(realization):
     assert 0 < found["example_oful"][0] < 0.5
 
 
-def test_the_wait_for_the_hidden_sign_by_hand():
-    # K = 1, p = 1/2: a slate reveals σ with probability 1/8, and 7 rounds are played before.
-    assert theory.reveal_prob(n_arms=1, observe_prob=0.5) == 1 / 8
-    assert theory.expected_wait(n_arms=1, observe_prob=0.5) == pytest.approx(7)
-    assert theory.expected_wait(n_arms=1, observe_prob=0.5, horizon=1) == pytest.approx(7 / 8)
-
-
 @pytest.mark.parametrize(("n_arms", "observe_prob"), [(4, 0.4), (32, 0.1)])
 def test_the_wait_for_the_hidden_sign_is_that_of_the_construction(n_arms, observe_prob):
     """A mean over 200 runs against its expectation, at 5 standard errors."""

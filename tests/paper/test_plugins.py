@@ -1,7 +1,5 @@
 """Policies and worlds of one's own reach a study, and the worker processes that run it."""
 
-import csv
-
 import pytest
 from typer.testing import CliRunner
 
@@ -9,6 +7,7 @@ from halfseen.cli import app
 from halfseen.errors import StudyError
 from halfseen.simulation import simulate as plugins
 from halfseen.simulation.simulate import load_plugin
+from shared import read
 
 POLICY = """
 import os
@@ -45,8 +44,7 @@ def run(name, *options):
 
 
 def regrets(folder, method):
-    with (folder / "per_seed.csv").open(newline="") as file:
-        found = [row for row in csv.DictReader(file) if row["method"] == method]
+    found = [row for row in read(folder / "per_seed.csv") if row["method"] == method]
     assert {row["status"] for row in found} == {"ok"}
     return [row["final_regret"] for row in found]
 
@@ -61,13 +59,12 @@ def check_results(folder, out, name, n_processes):
 
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(("name", "given", "jobs"), [("own_module", "", 1), ("own_file", ".py", 2)])
-def test_an_option_imports_a_module_or_a_file(tmp_path, monkeypatch, name, given, jobs):
-    write(tmp_path, name)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+def test_an_option_imports_a_module_or_a_file(here, monkeypatch, name, given, jobs):
+    write(here, name)
+    monkeypatch.syspath_prepend(here)
     result = run(name, "--import", f"{name}{given}", "--jobs", str(jobs))
     assert result.exit_code == 0, result.output
-    check_results(tmp_path, tmp_path / "out", name, n_processes=jobs)
+    check_results(here, here / "out", name, n_processes=jobs)
 
 
 @pytest.mark.parametrize(
@@ -78,17 +75,15 @@ def test_an_option_imports_a_module_or_a_file(tmp_path, monkeypatch, name, given
         ("no_such_module", None, "ModuleNotFoundError: No module named 'no_such_module'"),
     ],
 )
-def test_a_plugin_that_cannot_be_imported_is_named(tmp_path, monkeypatch, name, text, error):
-    monkeypatch.chdir(tmp_path)
+def test_a_plugin_that_cannot_be_imported_is_named(here, name, text, error):
     if text is not None:
-        (tmp_path / name).write_text(text)
+        (here / name).write_text(text)
     with pytest.raises(StudyError, match=rf"{name}' cannot be imported: {error}"):
         load_plugin(name)
 
 
-def test_a_file_cannot_take_the_name_of_a_module(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "json.py").write_text("")
+def test_a_file_cannot_take_the_name_of_a_module(here):
+    (here / "json.py").write_text("")
     with pytest.raises(StudyError, match="another module is called 'json': rename the file"):
         load_plugin("json.py")
 

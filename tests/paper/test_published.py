@@ -1,25 +1,25 @@
 """Per-seed final regrets on the published instances, against the published implementation's."""
 
-import csv
 import json
 import re
+from functools import partial
 
 import pytest
 
 from halfseen.paper.published import (
     FEWEST_SEEDS,
     TOLERANCE,
-    Key,
     PublishedCell,
     compare_seeds,
     published,
 )
 from halfseen.paper.studies import ORDER, study_named
 from halfseen.paper.study import run_study
+from halfseen.simulation.cells import CellKey
 from halfseen.simulation.results import Results
 from halfseen.simulation.store import Store
 from halfseen.simulation.tune import run_tasks
-from shared import shared_file
+from shared import read, shared_file
 
 PUBLISHED = [name for name in ORDER if published(name)]
 
@@ -104,13 +104,12 @@ def test_regrets_of_deterministic_methods_equal_the_published_ones(name):
 def check_candidates(tuned, observe_prob):
     """Assert that every candidate scores what was published, and that the same one wins."""
     reference = {}
-    with shared_file("reference", "results", "calibration_digits.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            numbers = ("rank_threshold_constant", "lambda_reg", "beta_scale")
-            values = tuple(float(row[name]) for name in numbers if row[name])
-            key = (TUNED[row["method_family"]], values, int(row["validation_seed"]))
-            if float(row["p"]) == observe_prob:
-                reference[key] = float(row["final_regret"]), int(row["selected"])
+    for row in read(shared_file("reference", "results", "calibration_digits.csv")):
+        numbers = ("rank_threshold_constant", "lambda_reg", "beta_scale")
+        values = tuple(float(row[name]) for name in numbers if row[name])
+        key = (TUNED[row["method_family"]], values, int(row["validation_seed"]))
+        if float(row["p"]) == observe_prob:
+            reference[key] = float(row["final_regret"]), int(row["selected"])
     rows = [row for each in tuned for row in each.rows]
     assert len(rows) == len(reference) == 3 * (8 + 8 + 12)
     for row in rows:
@@ -155,11 +154,10 @@ def test_the_exact_methods_are_those_that_draw_nothing():
 )
 def test_the_shipped_figures_are_those_of_the_reference_tables(name, cells):
     reference = {}
-    with shared_file("reference", "results", "all_per_seed.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            label = re.sub(r" r=\d+", "", row["method"])
-            key = (row["scenario"], float(row["p"]), label, int(row["seed"]))
-            reference[key] = float(row["final_regret"])
+    for row in read(shared_file("reference", "results", "all_per_seed.csv")):
+        label = re.sub(r" r=\d+", "", row["method"])
+        key = (row["scenario"], float(row["p"]), label, int(row["seed"]))
+        reference[key] = float(row["final_regret"])
     figures = published(name)
     assert len(figures) == cells
     for key, figure in figures.items():
@@ -170,12 +168,12 @@ def test_the_shipped_figures_are_those_of_the_reference_tables(name, cells):
 
 def compared(ours, theirs, *, exact, status="ok"):
     """Compare regrets of ours with published ones, both by seed."""
+    key = partial(CellKey, "study", "setting", 0.5, "method")
     rows = [
-        {"setting": "s", "p": 0.5, "method": "m", "seed": seed, "final_regret": regret}
-        | {"status": status}
+        key(seed)._asdict() | {"final_regret": regret, "status": status}
         for seed, regret in enumerate(ours)
     ]
-    cells = {Key("s", 0.5, "m", at): PublishedCell(each, exact) for at, each in enumerate(theirs)}
+    cells = {key(seed): PublishedCell(each, exact) for seed, each in enumerate(theirs)}
     return compare_seeds(Results(settings={}, per_seed=rows), cells)
 
 

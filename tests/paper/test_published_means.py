@@ -1,6 +1,5 @@
 """Published means: what agrees, and that every kind of comparison flips when numbers change."""
 
-import csv
 import math
 import statistics
 
@@ -12,7 +11,7 @@ from halfseen.paper import published as module
 from halfseen.paper.published import Summary, compare_means, published_summary
 from halfseen.paper.studies import study_named
 from halfseen.simulation.results import Results
-from shared import shared_file
+from shared import read, shared_file
 
 NAMES = {
     "tofu-fh": "TOFU full-history replay fixed-rank best-val",
@@ -106,8 +105,8 @@ def test_with_the_published_threshold_beside_it_the_tuned_form_is_judged_by_its_
 
 @pytest.mark.parametrize(("name", "horizon"), [("mnist", 5000), ("newsgroups", 8000)])
 def test_the_packaged_figures_are_the_published_ones(name, horizon):
-    with shared_file("reference", "published", f"{name}_summary.csv").open(newline="") as file:
-        reference = {(float(row["p"]), row["method"]): row for row in csv.DictReader(file)}
+    told = read(shared_file("reference", "published", f"{name}_summary.csv"))
+    reference = {(float(row["p"]), row["method"]): row for row in told}
     shipped = published_summary(name)
     assert {(row.p, NAMES[row.method]) for row in shipped} == set(reference)
     assert len(shipped) == len(reference)
@@ -122,8 +121,8 @@ def test_the_packaged_figures_are_the_published_ones(name, horizon):
 
 
 def test_the_published_thresholds_of_mnist_are_those_of_its_selections():
-    with shared_file("reference", "published", "mnist_selections.csv").open(newline="") as file:
-        expected = {float(r["p"]): float(r["adaptive_threshold"]) for r in csv.DictReader(file)}
+    told = read(shared_file("reference", "published", "mnist_selections.csv"))
+    expected = {float(row["p"]): float(row["adaptive_threshold"]) for row in told}
     cells = study_named("mnist").narrowed(methods=["ra-tofu-fh-published"]).cells()
     assert {c.key.p: c.method.settings["rank"]["multiplier"] for c in cells} == expected
 
@@ -178,9 +177,7 @@ class TestVerify:
     """The command, on made-up results of MNIST."""
 
     @pytest.fixture
-    def call(self, monkeypatch, tmp_path):
-        monkeypatch.chdir(tmp_path)
-
+    def call(self, monkeypatch, here):
         def call(*options, **changes):
             asked = []
 

@@ -1,6 +1,5 @@
 """The studies of the package: they run small in seconds, are tuned, and can be narrowed."""
 
-import csv
 import json
 
 import pytest
@@ -22,6 +21,7 @@ from halfseen.theory import observe_prob_condition
 from halfseen.tofu import RankRule, Selection
 from halfseen.worlds.base import world_from
 from made_results import WORLD, setting, small_study, without_seconds
+from shared import read
 
 EACH = pytest.mark.parametrize("name", ORDER)
 
@@ -69,8 +69,7 @@ def test_a_smoke_run_compares_the_methods_of_the_full_one(name):
 
 @EACH
 def test_every_published_cell_is_a_cell_of_its_study(name):
-    cells = {cell.key[1:] for cell in study_named(name).cells()}
-    assert {tuple(key) for key in published(name)} <= cells
+    assert published(name).keys() <= {cell.key for cell in study_named(name).cells()}
 
 
 def test_of_the_worlds_for_seen_rows_the_largest_alone_satisfies_the_condition_on_p():
@@ -106,7 +105,7 @@ def test_a_study_is_narrowed_to_seeds_methods_and_probabilities():
     study = SMALL.narrowed(seeds=(100, 101, 102))
     assert {key[3] for key in names(study)} == {100, 101, 102}
     assert len(names(study)) == 3 * (3 * 3 + 1)
-    assert SMALL.narrowed(methods=["uniform"]).settings.keys() == {"swept"}
+    assert SMALL.narrowed(methods="uniform").settings.keys() == {"swept"}
     assert SMALL.narrowed(methods=["zf-oful", "tofu"]).methods == ["zf-oful", "tofu"]
     assert {key[:2] for key in names(SMALL.narrowed(observe_probs=[0.2]))} == {("swept", 0.2)}
     both = SMALL.narrowed(observe_probs=[0.5])
@@ -252,8 +251,7 @@ def test_every_probability_is_tuned_for_itself_and_shared_settings_arrive(tmp_pa
             value = chosen[cell.key.p, "ra-tofu"]["rank.value"]
             assert cell.method.settings["rank"] == RULE | {"value": value}
     assert [row["status"] for row in results.per_seed] == ["ok"] * study.n_cells
-    with (tmp_path / "calibration.csv").open(newline="") as file:
-        tried = list(csv.DictReader(file))
+    tried = read(tmp_path / "calibration.csv")
     assert len(tried) == 2 * 2 * (4 + 2)
     assert {row["seed"] for row in tried} == {"50", "51"}
     assert sum(int(row["selected"]) for row in tried) == 2 * 2 * 2

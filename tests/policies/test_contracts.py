@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from halfseen import (
-    AmbientOful,
     ConstantThreshold,
     Imputed,
     InvalidSettingError,
@@ -53,7 +52,6 @@ CASES = {
         impute_ridge=1e-3,
     ),
     "TOFU as burn-in of TOFU": nested,
-    "ambient in 150 dimensions": partial(AmbientOful, dim=150, noise_scale=0.1),
     "PSLB": partial(Pslb, **BASICS),
     "rank-adaptive PSLB": partial(
         Pslb, **WITHOUT_RANK, rank=ConstantThreshold(value=0.1, floor=0, cap=4)
@@ -102,7 +100,6 @@ DRAWS_PARAMETERS = [
     "latent-ucb of few arms by Thompson sampling",
 ]
 SKIPPED = {(name, "memory_is_bounded") for name in KEEPS_PLAYED} | {
-    ("ambient in 150 dimensions", "memory_is_bounded"),  # which grows for the first 150 rounds
     ("imputation without ridge", "an_arm_with_nothing_seen_is_legal"),
 }
 CONTRACTS = [

@@ -142,11 +142,6 @@ def test_equal_results_give_equal_bytes(tmp_path):
 
 
 class TestCommands:
-    @pytest.fixture
-    def here(self, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        return tmp_path
-
     def call(self, *arguments):
         return CliRunner().invoke(app, [*arguments], env={"COLUMNS": "150"})
 

@@ -211,6 +211,11 @@ def test_regrets_that_hardly_differ_are_told_apart(results):
     assert sweep.get_ylim()[0] > 90
 
 
+def test_no_difference_is_shown_in_percent_of_nothing(results):
+    found = results(regret=lambda key: 5.0 * (key.method == "tofu"))
+    assert differences(compare(found, "a", "b", ["tofu"], ["zf-oful"])) is None
+
+
 def test_a_long_title_is_broken(results):
     long = "a title that is longer than its panel and is therefore broken into lines"
     panels = [growth(results(), ALL, "p", title=long)] * 3

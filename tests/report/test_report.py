@@ -1,6 +1,5 @@
 """Tables and the page about a run: what a person reads is what the files say."""
 
-import csv
 import gzip
 import io
 import math
@@ -15,20 +14,18 @@ from halfseen import LowRankWorld, World, paper, simulate
 from halfseen.errors import InvalidInputError, StoreError
 from halfseen.paper import published
 from halfseen.paper.claims import lower
-from halfseen.paper.published import Key, PublishedCell, Summary
+from halfseen.paper.published import PublishedCell, Summary
 from halfseen.report.figures import Figure, regret_over_p
 from halfseen.report.numbers import FinalTable, compare
 from halfseen.report.report import MARKDOWN, TABLE, Report, render
+from halfseen.simulation.cells import CellKey
 from halfseen.simulation.methods import METHODS
 from halfseen.simulation.results import Point, Results, mean_of
 from made_results import LEVELS, regret, setting, small_study, wobble, write_results
 from made_results import METHODS as THREE
+from shared import read
 
 IRREDUCIBLE = (10.0, 60.0, 30.0, 20.0)
-
-
-def with_methods(*keys, **more):
-    return small_study({"default": setting(methods={key: {} for key in keys})}, **more)
 
 
 STUDY = small_study(
@@ -39,11 +36,6 @@ STUDY = small_study(
     ],
     notes=["Know this."],
 )
-
-
-def read(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 # Files
@@ -109,7 +101,8 @@ def test_a_method_may_be_called_nan(tmp_path):
 
 def test_the_best_method_that_can_be_played_is_bold_and_oracles_stand_below(tmp_path):
     paid = {"oracle-masked": 1.0, "full-oful": 2.0, "tofu": 3.0, "uniform": 1265.0}
-    results = write_results(tmp_path, with_methods(*paid), lambda key: paid[key.method])
+    study = small_study({"default": setting(methods={key: {} for key in paid})})
+    results = write_results(tmp_path, study, lambda key: paid[key.method])
     text = render(MARKDOWN, report=Report.of(results))
     lines = text.split("| method | p = 0.8 | p = 0.2 |")[1].splitlines()[2:7]
     assert [line.split(" | ")[0] for line in lines] == [
@@ -149,7 +142,8 @@ def test_the_page_tells_everything(tmp_path):
     broken = ("uniform", 3, 0.2)
     paid = lambda key: None if (key.method, key.seed, key.p) == broken else regret(key)  # noqa: E731
     report = STUDY.report(write_results(tmp_path, STUDY, paid))
-    cells = {Key("default", 0.8, "tofu", seed): PublishedCell(6.25, False) for seed in range(6)}
+    keys = [CellKey("small", "default", 0.8, "tofu", seed) for seed in range(6)]
+    cells = dict.fromkeys(keys, PublishedCell(6.25, False))
     report.published = published.compare_seeds(report.results, cells).groups
     page = report.write()
     text = page.read_text(encoding="utf-8")
@@ -199,9 +193,9 @@ def test_an_interval_is_that_of_the_paired_t_test(tmp_path):
     pair = compare(results, "a", "b", ["tofu"], ["zf-oful"]).pairs[1]
     ours, theirs = (list(results.regrets(pair.point, key).values()) for key in ("tofu", "zf-oful"))
     expected = ttest_rel(ours, theirs).confidence_interval(0.95)
-    assert (pair.low, pair.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
-    assert (pair.difference, pair.mean, pair.other) == pytest.approx((-20.0, 25.0, 45.0))
-    assert (pair.n, pair.against, pair.point) == (4, "zf-oful", Point("default", 0.2))
+    assert pair.difference == pytest.approx((-20.0, expected.low, expected.high, 4), rel=1e-12)
+    assert (pair.mean, pair.other) == pytest.approx((25.0, 45.0))
+    assert (pair.against, pair.point) == ("zf-oful", Point("default", 0.2))
     assert (pair.text, pair.decided) == ("−20 [−21.2, −18.8]", True)
     STUDY.report(results).write()
     rows = read(tmp_path / "beside.csv")
@@ -214,8 +208,8 @@ def test_only_common_seeds_count_and_a_single_one_has_no_interval(tmp_path):
         tmp_path, STUDY, regret, run=lambda key: key.method != "tofu" or key.seed == 2
     )
     pair = compare(alone, "a", "b", ["tofu"], ["zf-oful"]).pairs[0]
-    assert (pair.n, pair.text, pair.decided) == (1, "−5", False)
-    assert math.isnan(pair.low)
+    assert (pair.seeds, pair.text, pair.decided) == ((2,), "−5", False)
+    assert math.isnan(pair.difference.low)
     nothing = write_results(tmp_path, STUDY, regret, run=lambda key: key.method == "tofu")
     assert compare(nothing, "a", "b", ["tofu"], ["zf-oful"]).pairs == []
 

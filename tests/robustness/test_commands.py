@@ -13,12 +13,6 @@ from halfseen.errors import StudyError
 from halfseen.simulation.store import Store
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def refused(*arguments):
     """Return what a command says that ends with exit code 2."""
     result = CliRunner().invoke(app, [*arguments], env={"COLUMNS": "150"})

@@ -60,11 +60,6 @@ def test_a_policy_is_given_what_class_and_method_declare_and_only_the_oracle_the
     assert tables == (["basis"] if method.policy == "Oracle" else [])
 
 
-def test_a_setting_overrides_a_fact_of_the_world(asked_for):
-    got = asked_for(method_from("tofu", {"rank": 1, "observe_prob": 0.25}))
-    assert (got["rank"], got["observe_prob"]) == (1, 0.25)
-
-
 GIVEN = Method(policy="AmbientOful", settings={"ridge": 2.0}, facts=("noise_scale", "dim"))
 
 
@@ -101,13 +96,6 @@ def test_what_the_world_does_not_know_cannot_be_given():
 def test_only_facts_can_be_given(facts, says):
     with pytest.raises(InvalidSettingError, match=says):
         method_from("uniform", {"facts": facts})
-
-
-def test_a_method_of_one_s_own_key_starts_from_a_standard_one():
-    method = method_from("over", {"method": "tofu-fh", "rank": 6, "view": "full"})
-    assert method == Method(
-        policy="TofuPov", view="full", settings={"burn_in": 30, "replay": "full", "rank": 6}
-    )
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from halfseen import (
     params,
 )
 from halfseen.errors import HalfseenError
+from halfseen.paper import ProductContextWorld
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.methods import METHODS
@@ -168,13 +169,6 @@ def test_the_manifest_of_a_simulation_says_what_was_run(tmp_path):
     again = simulate(setting["methods"], WORLD, [3, 5], jobs=1, points=7, out=tmp_path, name="me")
     assert again.trajectories == tables.trajectories
     assert again.manifest["cells_run_now"] == 0
-
-
-def test_finished_cells_are_not_run_again(tmp_path):
-    for n_new in (3, 0):
-        tables = simulate(["uniform"], WORLD, range(3), jobs=1, out=tmp_path)
-        assert tables.manifest["cells_run_now"] == n_new
-    assert len((tmp_path / "cells.jsonl").read_text().splitlines()) == 3
 
 
 class Breaking(Uniform):
@@ -328,6 +322,11 @@ def test_a_world_without_a_name_is_played_but_not_stored(tmp_path):
     with pytest.raises(InvalidSettingError, match="put @register_world on its class"):
         simulate(["zf-oful"], world, range(2), out=tmp_path / "results")
     assert not (tmp_path / "results").exists()
+
+
+def test_a_world_whose_files_ship_with_it_is_played():
+    world = ProductContextWorld(source="newsgroups", dim=30, horizon=5)
+    assert not simulate(["uniform"], world, [0], jobs=1).failures
 
 
 def test_a_table_is_found_wherever_the_workers_live(tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,12 +65,12 @@ small_probs = st.floats(1e-6, 0.5)
 )
 def test_an_impossible_setting_is_refused_with_its_value(setting, value, message):
     with pytest.raises(InvalidSettingError) as refusal:
-        replace(PLAIN, **{setting: value})
+        PLAIN.replace(**{setting: value})
     assert message in str(refusal.value)
 
 
 def test_gaussian_arms_have_infinite_errors_and_no_burn_in():
-    gaussian = replace(PLAIN, arm_bound=math.inf, top_eigenvalue=1.0)
+    gaussian = PLAIN.replace(arm_bound=math.inf, top_eigenvalue=1.0)
     assert gaussian.conditioning == math.inf
     assert theory.subspace_error_at(gaussian, round=10, failure_prob=0.1) == math.inf
     assert theory.covariance_error_at(gaussian, round=10, failure_prob=0.1) == math.inf

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,8 +29,7 @@ SIGNS = (1, -1)
 
 def leaking_problem(n_arms, horizon, theta_bound, reveal, signal):
     """Return a hard problem with Kp² = `reveal` and (S B_X / R)² = `signal`."""
-    return replace(
-        HARD,
+    return HARD.replace(
         n_arms=n_arms,
         horizon=horizon,
         observe_prob=math.sqrt(reveal / n_arms),
@@ -89,7 +87,7 @@ def test_the_gaps_of_the_proof_fit_the_norm_budget(problem):
 
 
 def test_the_norm_budget_is_exhausted_in_the_first_round():
-    gaps = theory.hard_instance_gaps(replace(HARD, horizon=1))
+    gaps = theory.hard_instance_gaps(HARD.replace(horizon=1))
     assert gaps.reward_gap**2 + gaps.hidden_gap**2 == pytest.approx(1 / 4)
     assert not theory.gaps_fit(HARD, Gaps(reward_gap=0.5, hidden_gap=0.01))
 
@@ -106,9 +104,10 @@ def test_the_hidden_sign_stays_hidden_at_least_as_often_as_claimed(n_arms, obser
 
 def test_no_test_of_a_sign_beats_the_error_bound():
     # The best test of n Gaussian rewards errs with probability P(N(0, 1) > sqrt(n) γ/R).
+    quiet = HARD.replace(noise_scale=1.0)
     for round, gap in itertools.product((1, 2, 10, 100), (0.01, 0.1, 0.5, 1.0)):
         least = math.erfc(math.sqrt((round - 1) / 2) * gap) / 2
-        assert theory.reward_sign_error(round=round, reward_gap=gap, noise_scale=1.0) <= least
+        assert theory.reward_sign_error(quiet, gap, round=round) <= least
 
 
 # The sums
@@ -148,7 +147,7 @@ def test_the_universal_constant_of_the_docstring_is_valid(problem):
 def test_the_context_limited_form_is_below_the_explicit_sums(problem):
     revealed = problem.n_arms * problem.observe_prob**2
     least_noise = problem.theta_bound * problem.arm_bound / math.sqrt(revealed)
-    limited = replace(problem, noise_scale=max(least_noise, problem.noise_scale))
+    limited = problem.replace(noise_scale=max(least_noise, problem.noise_scale))
     explicit = theory.explicit_lower_bound(limited, theory.hard_instance_gaps(limited))
     bound = theory.context_limited_lower_bound(limited)
     assert bound.reward <= explicit.reward * (1 + 1e-12)
@@ -159,7 +158,7 @@ def test_the_context_limited_form_is_below_the_explicit_sums(problem):
 
 def test_the_missingness_price_is_the_inverse_of_the_reveal_rate():
     # With huge noise q = Kp² = .04, so T = 50 exceeds 1/q = 25.
-    quiet = replace(HARD, noise_scale=1e6)
+    quiet = HARD.replace(noise_scale=1e6)
     bound = theory.optimized_lower_bound(quiet)
     constant = 3 / 512 / (2 * math.sqrt(2)) / (8 * math.e)
     assert bound.hidden == pytest.approx(constant * 25, rel=1e-9)
@@ -177,7 +176,7 @@ def test_the_missingness_price_is_the_inverse_of_the_reveal_rate():
     ],
 )
 def test_the_optimized_form_is_refused_outside_of_its_premises(changes, message):
-    problem = replace(HARD, **changes)
+    problem = HARD.replace(**changes)
     assert not theory.lower_bound_applies(problem)
     for bound in (theory.optimized_lower_bound, theory.context_limited_lower_bound):
         with pytest.raises(InvalidSettingError) as refusal:

@@ -60,15 +60,9 @@ def test_doubling_sums_stay_below_four_roots(burn_in, horizon):
 
 def test_the_epoch_bound_by_hand():
     # n = 8, Γ = 1, λ = 4, S = 3, R = 2, H = 3, b = .5: 2√2·3·√32, 2√2·2·√(4·8), 2·.5·8·2
-    bound = theory.epoch_regret_bound(
-        n_rounds=8,
-        potential=1.0,
-        ridge=4.0,
-        theta_bound=3.0,
-        noise_scale=2.0,
-        confidence=3.0,
-        misspecification=0.5,
-    )
+    problem = EASY.replace(theta_bound=3.0, noise_scale=2.0)
+    epoch = {"n_rounds": 8, "potential": 1.0, "ridge": 4.0}
+    bound = theory.epoch_regret_bound(problem, **epoch, confidence=3.0, misspecification=0.5)
     assert bound.startup == 0
     assert bound.ridge == pytest.approx(48)
     assert bound.noise == pytest.approx(32)
@@ -78,7 +72,7 @@ def test_the_epoch_bound_by_hand():
 
 @given(st.integers(0, 40), small_probs)
 def test_every_epoch_after_the_burn_in_stays_inside_the_envelopes(epoch, failure_prob):
-    long = replace(EASY, horizon=10**18)
+    long = EASY.replace(horizon=10**18)
     level = theory.representation_level(failure_prob)
     start = (theory.burn_in_length(long, failure_prob=level) + 1) * 2**epoch
     bias = theory.misspecification_at(long, epoch_start=start, failure_prob=level)
@@ -139,7 +133,7 @@ def test_the_main_bound_covers_the_sum_of_its_epochs():
 def test_the_rank_is_separated_from_its_identification_time_on(
     observe_prob, n_arms, last, failure_prob
 ):
-    problem = replace(EASY, observe_prob=observe_prob, n_arms=n_arms, last_eigenvalue=last)
+    problem = EASY.replace(observe_prob=observe_prob, n_arms=n_arms, last_eigenvalue=last)
     length = theory.rank_identification_length(problem, failure_prob=failure_prob)
     error = theory.covariance_error_at(problem, round=length, failure_prob=failure_prob)
     assert error <= last / 4
@@ -172,11 +166,10 @@ def test_the_rank_adaptive_bound_by_hand():
 def test_the_two_phase_bound_is_one_epoch_after_the_split():
     bound = theory.two_phase_regret_bound(EASY, split=1000, failure_prob=0.1)
     epoch = theory.epoch_regret_bound(
+        EASY,
         n_rounds=10**6 - 1000,
         potential=theory.potential_envelope(EASY),
         ridge=4.0,
-        theta_bound=1.0,
-        noise_scale=0.5,
         confidence=2 * math.log(2 / 0.1),
         misspecification=4 * theory.subspace_error_at(EASY, round=1000, failure_prob=0.1 / 8),
     )

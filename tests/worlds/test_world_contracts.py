@@ -18,7 +18,7 @@ from halfseen import (
 )
 from halfseen.paper import DigitsWorld, HardInstanceWorld, ProductContextWorld
 from halfseen.testing import world_checks
-from halfseen.worlds.base import _KINDS, world_from
+from halfseen.worlds.base import _KINDS
 from halfseen.worlds.masking import Blocks, ValueDependent
 
 SMALL = {"dim": 7, "rank": 2, "n_arms": 4, "horizon": 12}
@@ -119,11 +119,6 @@ def test_a_bad_seed_is_refused(world):
     for seed in (-1, 1.5, "a", None):
         with pytest.raises(InvalidSettingError, match="seed"):
             world.realize(seed)
-
-
-def test_an_unknown_setting_is_refused_by_name():
-    with pytest.raises(InvalidSettingError, match="colour is not a parameter of LowRankWorld"):
-        world_from({"kind": "low-rank", "colour": "red"})
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - {"images", "documents"}))

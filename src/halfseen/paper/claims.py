@@ -10,7 +10,7 @@ within the claimed limits, fails where all of it is outside, and is undecided ot
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,9 +56,9 @@ class Finding(NamedTuple):
     """
 
     outcome: str
-    where: str
-    numbers: str
+    numbers: str = ""
     n_seeds: int | None = None
+    where: str = ""
 
     def judged(self) -> "Finding":
         """Return the finding, too small to judge where it is a mean over too few seeds."""
@@ -116,7 +116,7 @@ def combine(findings: Sequence[Finding]) -> str:
     Points where a bound says nothing do not count, unless that is all of them. A run that is too
     small everywhere decides nothing.
 
-    >>> combine([Finding("holds", "p = 0.8", "1 < 2"), Finding("undecided", "p = 0.2", "1 < 1.1")])
+    >>> combine([Finding("holds", "1 < 2"), Finding("undecided", "1 < 1.1")])
     'undecided'
     """
     outcomes = {finding.outcome for finding in findings}
@@ -146,22 +146,22 @@ def judge(found: Interval, at_least: float = -math.inf, at_most: float = math.in
 
 Names = str | Sequence[str] | None
 Probs = Sequence[float] | None
-Found = tuple[str, str, int | None] | None
-"""Outcome, numbers, and the number of seeds where means are judged; None where nothing applies."""
 
 
 def _everywhere(
     results: Results,
-    check: Callable[..., Found],
-    methods: Iterable[tuple[str, ...]],
+    check: Callable[..., Finding | None],
+    *methods: Keys,
     setting: Names = None,
     p: Probs = None,
 ) -> list[Finding]:
-    """Return what a check finds at every point, for each tuple of methods.
+    """Return what a check finds at every point, for each of the methods, or each pair of them.
 
-    Where a claim lists no settings or probabilities, these are all in which its methods play.
+    A check returns None where its claim says nothing. Where a claim lists no settings or
+    probabilities, these are all in which its methods play.
     """
-    known, findings, tuples = results.points(), [], list(methods)
+    known, findings = results.points(), []
+    tuples = list(itertools.product(*map(keys_of, methods)))
     for keys in tuples:
         names = [setting] if isinstance(setting, str) else setting
         if names is None:
@@ -172,17 +172,12 @@ def _everywhere(
             labels = [label_of(key) for key in keys] if len(tuples) > 1 else []
             where = ", ".join(filter(None, [*labels, str(point)]))
             try:
-                found_here = check(point, *keys) if point in known else (_LEFT_OUT, "", None)
+                finding = check(point, *keys) if point in known else Finding(_LEFT_OUT)
             except NotRunError as why:
-                found_here = (NOT_RUN, str(why), None)
-            if found_here is not None:
-                outcome, numbers, n_seeds = found_here
-                findings.append(Finding(outcome, where, numbers, n_seeds))
+                finding = Finding(NOT_RUN, str(why))
+            if finding is not None:
+                findings.append(finding._replace(where=where))
     return findings
-
-
-def _pairs(methods: Keys, others: Keys) -> Iterable[tuple[str, str]]:
-    return itertools.product(keys_of(methods), keys_of(others))
 
 
 def _shared(results: Results, point: Point, *methods: str) -> FloatArray:
@@ -202,14 +197,14 @@ def lower(
 ) -> Check:
     """Check that each method has lower regret than each of the others, seed by seed."""
 
-    def check(point: Point, method: str, other: str) -> Found:
+    def check(point: Point, method: str, other: str) -> Finding:
         ours, theirs = _shared(results, point, method, other)
         found = Interval.of(ours - theirs)
         means = f"{number(ours.mean())} against {number(theirs.mean())}"
         numbers = f"{means}, difference {found} over {found.n} seeds"
-        return judge(found, at_most=0), numbers, found.n
+        return Finding(judge(found, at_most=0), numbers, found.n)
 
-    findings = _everywhere(results, check, _pairs(methods, than), setting, p)
+    findings = _everywhere(results, check, methods, than, setting=setting, p=p)
     return Check(findings, "somewhere the mean difference is above 0")
 
 
@@ -224,13 +219,13 @@ def within(
 ) -> Check:
     """Check that the ratio of mean regrets lies within limits, `at_least` and `at_most`."""
 
-    def check(point: Point, method: str, other: str) -> Found:
+    def check(point: Point, method: str, other: str) -> Finding:
         ours, theirs = _shared(results, point, method, other)
         found = Interval.of_ratio(ours, theirs)
         means = f"{number(ours.mean(), 4)} / {number(theirs.mean(), 4)}"
-        return judge(found, **limits), f"{means} = {found.fixed(3)}", found.n
+        return Finding(judge(found, **limits), f"{means} = {found.fixed(3)}", found.n)
 
-    findings = _everywhere(results, check, _pairs(methods, than), setting, p)
+    findings = _everywhere(results, check, methods, than, setting=setting, p=p)
     return Check(findings, f"somewhere the ratio is {outside(**limits)}")
 
 
@@ -268,8 +263,7 @@ def rises(
 
 def rank_falls(results: Results, method: str) -> Check:
     """Check that the final rank falls with every step from much seen to less."""
-    ranks = partial(results.final_ranks, method=method)
-    findings = _steps(results, method, ranks, at_most=0)
+    findings = _steps(results, method, partial(results.final_ranks, method=method), at_most=0)
     return Check(findings, "the mean rank rises at one of the steps")
 
 
@@ -293,10 +287,10 @@ def _steps(
             before, after = (_averaged([values(Point(name, p)) for p in each]) for each in pair)
             found = Interval.of(difference(after, before).values())
             if not found.n:
-                findings.append(Finding(NOT_RUN, where, "no common seeds"))
+                findings.append(Finding(NOT_RUN, "no common seeds", where=where))
                 continue
             means = " → ".join(number(Interval.of(e.values()).mean) for e in (before, after))
-            findings.append(Finding(judge(found, **limits), where, f"{means}, {found}", found.n))
+            findings.append(Finding(judge(found, **limits), f"{means}, {found}", found.n, where))
     return findings
 
 
@@ -315,39 +309,38 @@ def above_bound(
     """
     shares: list[float] = []
 
-    def check(point: Point, method: str) -> Found:
+    def check(point: Point, method: str) -> Finding | None:
         least = bound(point)
         if least is None:
             return None
         found = Interval.of(_shared(results, point, method)[0])
         shares.append(found.mean / least)
         numbers = f"{found} against {number(least)}, {number(shares[-1])} times the bound"
-        return judge(found, at_least=least), numbers, found.n
+        return Finding(judge(found, at_least=least), numbers, found.n)
 
-    found = _everywhere(results, check, [(key,) for key in methods])
-    findings = [each.judged() for each in found]
+    findings = [each.judged() for each in _everywhere(results, check, methods)]
     bad = [each for each in findings if each.outcome != HOLDS]
     known = [each for each in findings if each.outcome != NOT_RUN]
     if known and (closest := known[int(np.argmin(shares))]).outcome == HOLDS:
         text = f"{closest.numbers} is the closest of {len(known)}"
         bad.append(closest._replace(numbers=text))
-    nowhere = [Finding(UNDECIDED, "", "the bound applies nowhere")]
+    nowhere = [Finding(UNDECIDED, "the bound applies nowhere")]
     return Check(bad or nowhere, "somewhere the mean regret is below the bound")
 
 
 def below_bound(results: Results, method: str, bound: Callable[[Problem], float]) -> Check:
     """Check that mean regret is below an upper bound, unless that is above the trivial one."""
 
-    def check(point: Point, method: str) -> Found:
+    def check(point: Point, method: str) -> Finding:
         problem = results.realization(point).problem()
         most, trivial = bound(problem), trivial_regret_bound(problem)
         found = Interval.of(_shared(results, point, method)[0])
         if most >= trivial:
             share = number(most / trivial)
-            return VACUOUS, f"{found}; the bound is {share} times the trivial one", None
-        return judge(found, at_most=most), f"{found} against {number(most)}", found.n
+            return Finding(VACUOUS, f"{found}; the bound is {share} times the trivial one")
+        return Finding(judge(found, at_most=most), f"{found} against {number(most)}", found.n)
 
-    findings = _everywhere(results, check, [(method,)])
+    findings = _everywhere(results, check, method)
     return Check(
         findings, "the mean regret is above the bound, where that is below the trivial one"
     )
@@ -359,17 +352,17 @@ def below_bound(results: Results, method: str, bound: Callable[[Problem], float]
 def final_rank(results: Results, method: str, *, p: Probs = None, **limits: float) -> Check:
     """Check that the mean final rank, less the true one, lies within `at_least` and `at_most`."""
 
-    def check(point: Point, method: str) -> Found:
+    def check(point: Point, method: str) -> Finding:
         ranks, true = results.final_ranks(point, method), results.fact(point, "rank")
         if not ranks:
             raise NotRunError("no final rank")
         if true is None:
-            return UNDECIDED, "the world does not know its rank", None
+            return Finding(UNDECIDED, "the world does not know its rank")
         found = Interval.of(list(ranks.values()))
         outcome = judge(found, **{name: true + limit for name, limit in limits.items()})
-        return outcome, f"mean rank {found}, true rank {true}", found.n
+        return Finding(outcome, f"mean rank {found}, true rank {true}", found.n)
 
-    findings = _everywhere(results, check, [(method,)], None, p)
+    findings = _everywhere(results, check, method, p=p)
     return Check(findings, f"somewhere the mean rank less the true one is {outside(**limits)}")
 
 
@@ -392,13 +385,14 @@ def gap_after_true_rank(results: Results, point: Point, method: str) -> Interval
 def eigengap(results: Results, method: str) -> Check:
     """Check that the largest gap of the spectrum is after the true rank, on average over seeds."""
 
-    def check(point: Point, method: str) -> Found:
+    def check(point: Point, method: str) -> Finding:
         found = gap_after_true_rank(results, point, method)
         if found is None:
             raise NotRunError("no spectrum")
-        return judge(found, at_least=0), f"larger than any other gap by {found}", found.n
+        numbers = f"larger than any other gap by {found}"
+        return Finding(judge(found, at_least=0), numbers, found.n)
 
-    findings = _everywhere(results, check, [(method,)])
+    findings = _everywhere(results, check, method)
     return Check(findings, "somewhere another gap of the spectrum is larger")
 
 
@@ -421,11 +415,11 @@ def exponent(
     found, letter = growth_of(results, method, over, **where), words_for(over)[0]
     fails_if = f"the exponent is {outside(at_least, at_most)}"
     if found is None:
-        return Check([Finding(NOT_RUN, "", f"fewer than two values of {letter}")], fails_if)
+        return Check([Finding(NOT_RUN, f"fewer than two values of {letter}")], fails_if)
     first, last = found.numbers[0], found.numbers[-1]
     text = f"exponent {found.exponent.fixed(2)} over {letter} from {first:g} to {last:g}"
     outcome = judge(found.exponent, at_least, at_most)
-    return Check([Finding(outcome, "", text, found.exponent.n)], fails_if)
+    return Check([Finding(outcome, text, found.exponent.n)], fails_if)
 
 
 # Claims about diagnostics
@@ -446,22 +440,22 @@ def bounded(
     where there are no others the bound is vacuous.
     """
 
-    def check(point: Point, method: str) -> Found:
+    def check(point: Point, method: str) -> Finding:
         names = [value, bound, *([trivial] if trivial else [])]
         values, bounds, *trivials = _measured(results, point, method, *names)
         telling = bounds < trivials[0] if trivials else np.ones_like(bounds, dtype=bool)
         if not telling.any():
             factor = number(float(np.min(bounds / trivials[0])))
-            return VACUOUS, f"the bound is at least {factor} times the trivial one", None
+            return Finding(VACUOUS, f"the bound is at least {factor} times the trivial one")
         holds = (values <= bounds + _ROUNDING * (1 + np.abs(bounds))) | ~telling
         n, n_telling = int((holds & telling).sum()), int(telling.sum())
         where = f"all {n}" if n == n_telling else f"{n} of {n_telling}"
         numbers = f"within the bound at {where} positions{_room(values[telling], bounds[telling])}"
         if n_telling < telling.size:
             numbers += f"; at {telling.size - n_telling} others the bound is vacuous"
-        return HOLDS if holds.all() else FAILS, numbers, None
+        return Finding(HOLDS if holds.all() else FAILS, numbers)
 
-    findings = _everywhere(results, check, [(method,)], setting)
+    findings = _everywhere(results, check, method, setting=setting)
     return Check(findings, "the bound is exceeded at any position of any seed")
 
 
@@ -470,14 +464,14 @@ def exceeds(
 ) -> Check:
     """Check that a diagnostic ends above another one in every seed."""
 
-    def check(point: Point, method: str) -> Found:
+    def check(point: Point, method: str) -> Finding:
         values, others = (each[:, -1] for each in _measured(results, point, method, value, other))
         ends = " against ".join(str(Interval.of(each)) for each in (values, others))
         holds = values > others
         numbers = f"{ends} at the end, above it in {int(holds.sum())} of {len(holds)} seeds"
-        return HOLDS if holds.all() else FAILS, numbers, None
+        return Finding(HOLDS if holds.all() else FAILS, numbers)
 
-    findings = _everywhere(results, check, [(method,)], setting)
+    findings = _everywhere(results, check, method, setting=setting)
     return Check(findings, "it does not end above in any one seed")
 
 
@@ -494,8 +488,8 @@ def _measured(results: Results, point: Point, method: str, *names: str) -> list[
 
 def _room(value: FloatArray, bound: FloatArray) -> str:
     """Return how many times the value a bound is, as a string."""
-    ratios = (bound[value > 0] / value[value > 0]) if (value > 0).any() else None
-    if ratios is None:
+    ratios = bound[value > 0] / value[value > 0]
+    if not ratios.size:
         return ", the value is never above 0"
     return f", which is {number(ratios.min())} to {number(ratios.max())} times the value"
 
@@ -512,17 +506,17 @@ def no_worse(results: Results, comparison: Comparison, *, than: str, margin: flo
     for point in comparison.points:
         pair, base = pairs.get(point), results.regrets(point, than)
         if pair is None or not all(seed in base for seed in pair.seeds):
-            findings.append(Finding(NOT_RUN, str(point), "no common seeds"))
+            findings.append(Finding(NOT_RUN, "no common seeds", where=str(point)))
             continue
         lead = float(np.mean([base[seed] for seed in pair.seeds])) - pair.other
         allowed = margin * lead
+        mean, low, _, n = pair.difference
         numbers = (
             f"{pair.mean:.4g} against {pair.other:.4g} of {label_of(pair.against)}, "
-            f"difference {pair.text} over {pair.n} seeds, at most +{allowed:.3g} allowed"
+            f"difference {pair.text} over {n} seeds, at most +{allowed:.3g} allowed"
         )
-        holds = pair.difference <= allowed or pair.low <= 0
-        outcome = UNDECIDED if math.isnan(pair.low) else HOLDS if holds else FAILS
-        findings.append(Finding(outcome, str(point), numbers, pair.n))
+        outcome = HOLDS if mean <= allowed or low <= 0 else FAILS
+        findings.append(Finding(outcome if n > 1 else UNDECIDED, numbers, n, str(point)))
     fails_if = f"a difference is clearly above 0 and above {100 * margin:g} % of that lead"
     return Check(findings, fails_if)
 

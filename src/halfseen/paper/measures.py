@@ -45,8 +45,7 @@ def log_spaced(last: int) -> list[int]:
     >>> log_spaced(100)
     [1, 2, 3, 4, 5, 7, 10, 14, 19, 27, 37, 52, 72, 100]
     """
-    spread = np.geomspace(1, last, _POINTS)
-    return [int(number) for number in np.unique(np.round(spread))]
+    return [int(number) for number in np.unique(np.round(np.geomspace(1, last, _POINTS)))]
 
 
 def leading_basis(moments: Moments, realization: LowRankRealization) -> FloatArray:

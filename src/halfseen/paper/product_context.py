@@ -174,8 +174,7 @@ def draw_scene(
 
 def _contexts(frozen: Frozen, items: NDArray[np.int64]) -> FloatArray:
     """Return h(x) ⊙ w_k of some items, shape (n_items, n_arms, rank)."""
-    contexts: FloatArray = frozen.features[items][:, None, :] * frozen.weights
-    return contexts
+    return frozen.features[items][:, None, :] * frozen.weights
 
 
 def _moments(contexts: FloatArray, counts: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
@@ -349,8 +348,7 @@ class ProductContextRealization:
         for items, chunk in self._scene.chunks():
             truth = (labels[items][:, None] == classes).astype(np.float64)
             for arms, means in zip(chunk, truth, strict=True):
-                slate = Slate(half_seen(masks, arms, world.observe_prob))
-                yield Round(slate, means, 0.0, arms)
+                yield Round(Slate(half_seen(masks, arms, world.observe_prob)), means, 0.0, arms)
 
     def _mask_stream(self) -> np.random.Generator:
         offset = _USUAL[self.world.source].mask_seed

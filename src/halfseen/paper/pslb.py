@@ -6,6 +6,7 @@ same regrets: over 20 seeds of the main study the means differ by at most 0.5 ±
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,10 +19,9 @@ from halfseen.linear.covariance import Moments
 from halfseen.linear.ridge import Confidence, Ridge
 from halfseen.params import custom, integer
 from halfseen.policies.ambient import Optimism
-from halfseen.policies.base import Policy
+from halfseen.policies.drawing import Drawing
 from halfseen.policies.registry import register_policy
-from halfseen.seeding import stream
-from halfseen.state import Array, Basis, Maybe, Part, RandomState, Value, Whole
+from halfseen.state import Array, Basis, Maybe, Part, Value, Whole
 from halfseen.tofu.rank import Known, rank_param
 from halfseen.values import BoolArray, Choice, FloatArray, Note, Slate
 
@@ -57,8 +57,7 @@ class Ellipsoid(NamedTuple):
         """
         middle = np.zeros((1, points.shape[1]))
         places = np.concatenate([middle, _unit_rows(points @ self.root), units])
-        found: FloatArray = self.centre + self.radius * (places @ self.root.T)
-        return found
+        return self.centre + self.radius * (places @ self.root.T)
 
 
 def _unit_rows(rows: FloatArray) -> FloatArray:
@@ -108,8 +107,7 @@ class Projection:
     @property
     def rank(self) -> int:
         """Number of directions."""
-        rank: int = self.basis.shape[1]
-        return rank
+        return int(self.basis.shape[1])
 
     def fork(self) -> "Projection":
         """Return an independent copy."""
@@ -189,8 +187,15 @@ _PROJECTION = Value(
 )
 
 
+def _mean_prob(name: str, value: Any) -> float:
+    """Return the single p that a rule uses: the mean over features, 1 if it is unknown."""
+    given = np.ravel(np.asarray(1.0 if value is None else value, dtype=object)).tolist()
+    probs = [checks.probability(name, each) for each in given or [value]]
+    return math.fsum(probs) / len(probs)
+
+
 @register_policy
-class Pslb(Optimism, Policy):
+class Pslb(Optimism, Drawing):
     """Projected stochastic linear bandit (Lale et al. 2019); hidden entries count as zero.
 
     For the first `burn_in` rounds OFUL plays in all features. Then the principal directions of all
@@ -217,7 +222,6 @@ class Pslb(Optimism, Policy):
         "_moments": Maybe(Part()),
         "_projection": Maybe(_PROJECTION),
         "_n_fallbacks": Whole(),
-        "_random_state": RandomState(),
     }
 
     needs = ("dim", "rank", "noise_scale", "observe_prob", "horizon", "seed")
@@ -240,7 +244,7 @@ class Pslb(Optimism, Policy):
     )
     observe_prob: float = custom(
         default=1.0,
-        check=lambda name, value: _one_prob(value),
+        check=_mean_prob,
         kind="float, array or None",
         doc="Used by threshold rules only: the mean over features, 1 for None.",
     )
@@ -258,8 +262,6 @@ class Pslb(Optimism, Policy):
         self._moments: Moments | None = Moments(self.dim)
         self._projection: Projection | None = None
         self._n_fallbacks = 0
-        self._random = stream(self.seed, "pslb")
-        self._random_state = self._random.bit_generator.state
 
     @property
     def current_rank(self) -> int:
@@ -314,13 +316,7 @@ class Pslb(Optimism, Policy):
         points = np.empty((slate.n_arms, projection.rank))
         _kernels.project(slate._table, projection.basis, points)
         sets = projection.sets(self._model, self._confidence)
-        if self._key:
-            return sets and sampled_parts(points, sets, self.n_samples, self._stream("pslb"))
-        random = self._random.bit_generator
-        random.state = self._random_state  # so that a failed choice draws nothing
-        parts = sets and sampled_parts(points, sets, self.n_samples, self._random)
-        self._random_state = random.state
-        return parts
+        return sets and self._drawn("pslb", partial(sampled_parts, points, sets, self.n_samples))
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression, and to its projection on the subspace."""
@@ -338,15 +334,3 @@ class Pslb(Optimism, Policy):
             moments = self._moments.fork()
             moments.add(slate._table)
             self._moments = moments
-
-
-def _one_prob(observe_prob: Any) -> float:
-    """Return the single p that a rule uses: the mean over features, 1 if it is unknown."""
-    if observe_prob is None:
-        return 1.0
-    if isinstance(observe_prob, np.ndarray | list | tuple):
-        given = np.ravel(np.asarray(observe_prob, dtype=object)).tolist()
-        probs = [checks.probability("observe_prob", prob) for prob in given]
-        if probs:
-            return math.fsum(probs) / len(probs)
-    return checks.probability("observe_prob", observe_prob)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
+from halfseen.simulation.cells import CellKey
 from halfseen.simulation.results import Mean, Point, Results, mean_of
 
 TOLERANCE = 1e-6
@@ -30,20 +31,15 @@ def shipped_rows(name: str) -> list[dict[str, str]]:
 # Regrets per seed
 
 
-class Key(NamedTuple):
-    """A published cell."""
-
-    setting: str
-    p: float
-    method: str
-    seed: int
-
-
 class PublishedCell(NamedTuple):
     """What was published for a cell; `exact` if nothing in the policy is random."""
 
     final_regret: float
     exact: bool
+
+
+Place = tuple[str, float | None, str, bool]
+"""Setting, observation probability, method, and whether nothing in it is random."""
 
 
 class Group(NamedTuple):
@@ -54,7 +50,7 @@ class Group(NamedTuple):
     """
 
     setting: str
-    p: float
+    p: float | None
     method: str
     exact: bool
     n: int
@@ -63,9 +59,7 @@ class Group(NamedTuple):
     deviation: float
 
     @classmethod
-    def of(
-        cls, place: tuple[str, float, str, bool], pairs: Sequence[tuple[float, float]]
-    ) -> "Group":
+    def of(cls, place: Place, pairs: Sequence[tuple[float, float]]) -> "Group":
         """Return the group of some pairs of ours and theirs."""
         differences = [ours - theirs for ours, theirs in pairs]
         mean, error = mean_of(differences)
@@ -92,7 +86,7 @@ class SeedComparison(NamedTuple):
     """The outcome; `missing` are published cells that were to be run and have no regret of ours."""
 
     groups: list[Group]
-    missing: list[Key]
+    missing: list[CellKey]
 
     @property
     def agrees(self) -> bool:
@@ -101,30 +95,30 @@ class SeedComparison(NamedTuple):
         return compared and all(group.agrees for group in self.groups) and not self.missing
 
 
-def published(study: str) -> dict[Key, PublishedCell]:
+def published(study: str) -> dict[CellKey, PublishedCell]:
     """Return all published cells of a study; empty where nothing is published per seed.
 
     >>> len(published("synthetic")), len(published("masks"))
     (700, 0)
     """
     return {
-        Key(row["setting"], float(row["p"]), row["method"], int(row["seed"])): PublishedCell(
-            float(row["final_regret"]), row["kind"] == "exact"
-        )
+        CellKey(
+            study, row["setting"], float(row["p"]), row["method"], int(row["seed"])
+        ): PublishedCell(float(row["final_regret"]), row["kind"] == "exact")
         for row in shipped_rows(study)
     }
 
 
 def compare_seeds(
-    results: Results, cells: Mapping[Key, PublishedCell] | None = None
+    results: Results, cells: Mapping[CellKey, PublishedCell] | None = None
 ) -> SeedComparison:
     """Compare a run of a study with what is published for its cells."""
-    ours = {tuple(row[name] for name in Key._fields): row for row in results.per_seed}
-    pairs: dict[tuple[str, float, str, bool], list[tuple[float, float]]] = {}
+    ours = {tuple(row[name] for name in CellKey._fields): row for row in results.per_seed}
+    pairs: dict[Place, list[tuple[float, float]]] = {}
     missing = []
     for key, (theirs, exact) in (published(results.name) if cells is None else cells).items():
         if key in ours and ours[key]["status"] == "ok":
-            found = pairs.setdefault((*key[:3], exact), [])
+            found = pairs.setdefault((*key[1:4], exact), [])
             found.append((ours[key]["final_regret"], theirs))
         elif key in ours:
             missing.append(key)

@@ -238,7 +238,8 @@ class Study:
         return study
 
     def _with_methods(self, given: Iterable[str] | Mapping[str, Any]) -> "Study":
-        given = given if isinstance(given, Mapping) else dict.fromkeys(given)
+        keys = [given] if isinstance(given, str) else given
+        given = keys if isinstance(keys, Mapping) else dict.fromkeys(keys)
         known = self.methods
         for key, value in given.items():
             if value is not None and key in known:
@@ -381,8 +382,7 @@ def run_study(
             for (setting, p, key), settings in chosen.items()
         ]
         manifest["tuned"] = {"chosen": rows, "seconds": round(time.perf_counter() - started, 1)}
-    cells = study.cells(chosen)
-    results = simulate.run(cells, store, write=write, manifest=manifest, **how)
+    results = simulate.run(study.cells(chosen), store, write=write, manifest=manifest, **how)
     if store is not None and write:
         if found:
             write_calibration(store.folder, found)

@@ -1,6 +1,7 @@
 """Policies that regress rewards on all features; hidden entries count as zero."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,18 +10,18 @@ from halfseen import checks
 from halfseen.factors.rows import row_keys
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import LARGEST_SCALE, SMALLEST_RIDGE, Confidence, Ridge
-from halfseen.params import Declared, custom, integer, real
+from halfseen.params import Declared, custom, real
 from halfseen.policies.base import Policy
+from halfseen.policies.drawing import Drawing
 from halfseen.policies.registry import register_policy
-from halfseen.seeding import stream
-from halfseen.state import Part, RandomState
+from halfseen.state import Part
 from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
 from halfseen.values.reasons import Reasons
 
 
-def ridge_param(doc: str = "λ > 0, the penalty.") -> Any:
+def ridge_param() -> Any:
     """Declare λ."""
-    return real(default=1.0, low=SMALLEST_RIDGE, high=LARGEST, doc=doc)
+    return real(default=1.0, low=SMALLEST_RIDGE, high=LARGEST, doc="λ > 0, the penalty.")
 
 
 def scale_param(default: float, *, doc: str) -> Any:
@@ -142,7 +143,7 @@ class Greedy(RidgePolicy):
 
 
 @register_policy
-class LinearThompson(RidgePolicy):
+class LinearThompson(RidgePolicy, Drawing):
     """Plays the best arm for a parameter drawn anew each round; hidden entries count as zero.
 
     θ ~ N(V⁻¹Σzr, scale²·V⁻¹) with V = λI + Σzz'. One parameter is drawn per round, not one per arm.
@@ -158,7 +159,6 @@ class LinearThompson(RidgePolicy):
     ([0.0, 0.0], np.True_)
     """
 
-    STATE: ClassVar = {"_random_state": RandomState()}
     needs = ("dim", "noise_scale", "seed")
 
     noise_scale: float = scale_param(0.5, doc="R, the standard deviation of the rewards' noise.")
@@ -170,31 +170,17 @@ class LinearThompson(RidgePolicy):
     posterior. Regret bounds for every θ need a scale larger by about the square root of `dim`,
     which explores far more.""",
     )
-    seed: int = integer(default=0, low=0, doc="Names the stream of random numbers.")
-
-    def setup(self) -> None:
-        """Start with an empty regression and a fresh stream."""
-        super().setup()
-        self._random = stream(self.seed, "thompson")
-        self._random_state = self._random.bit_generator.state
 
     def decide(self, slate: Slate) -> Choice:
         """Choose the best arm under a parameter drawn anew."""
-        if self._key:
-            parts = self._parts(slate.values, self._stream("thompson"))
-        else:
-            random = self._random.bit_generator
-            random.state = self._random_state  # so that a failed choice draws nothing
-            parts = self._parts(slate.values, self._random)
-            self._random_state = random.state
+        parts = self._drawn("thompson", partial(self._parts, slate.values))
         arm = int(parts[0].argmax())
         return Choice(arm, parts, probabilities=self._shares(slate, parts[1], arm))
 
     def _appraise(self, slate: Slate) -> FloatArray:
         """Return estimates with the posterior deviation as width, not with a draw."""
         scale = self._deviation
-        parts: FloatArray = self._model.score(slate._table, lambda log_det, n_samples: scale)[1]
-        return parts
+        return self._model.score(slate._table, lambda log_det, n_samples: scale)[1]
 
     def _shares(self, slate: Slate, estimates: FloatArray, arm: int) -> FloatArray:
         """Return the frequencies with which arms are best, in further draws of another stream."""

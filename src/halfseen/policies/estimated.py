@@ -125,18 +125,22 @@ class EpsilonGreedy(ItemPolicy):
 
     def _appraise(self, slate: Slate) -> FloatArray:
         """Return estimates; there are no widths."""
-        items = np.full(slate.n_arms, NO_ITEM) if slate._items is None else slate._items
-        rows = np.full((slate.n_arms, self._played.dim), np.nan)
-        rows[:, 0], rows[:, 1 : 1 + self.dim] = items, slate._table
-        if slate._context is not None:
-            rows[:, 1 + self.dim :] = slate._context
-        parts = np.full((3, slate.n_arms), self._mean)
+        rows = self._rows(slate._table, slate._items, slate._context)
+        items, parts = rows[:, 0], np.full((3, slate.n_arms), self._mean)
         parts[2] = 0.0
         for item in set(items.tolist()) & self._models.keys():
             arms = items == item
             guesses = predicted(self._models[item], np.clip(rows[arms, 1:], -_LARGEST, _LARGEST))
             parts[:2, arms] = self._mean + self._unit * guesses
         return parts
+
+    def _rows(self, arms: FloatArray, items: Any, context: FloatArray | None) -> FloatArray:
+        """Return item, arm and context side by side, a row for each arm, NaN where hidden."""
+        rows = np.full((len(arms), self._played.dim), np.nan)
+        rows[:, 0], rows[:, 1 : 1 + self.dim] = NO_ITEM if items is None else items, arms
+        if context is not None:
+            rows[:, 1 + self.dim : 1 + self.dim + len(context)] = context
+        return rows
 
     def _fit(self, n: int) -> None:
         """Fit an estimator for each item to the first rewards that came."""
@@ -155,14 +159,9 @@ class EpsilonGreedy(ItemPolicy):
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward for the next fit."""
-        context = np.full(self.context_dim, np.nan) if note.context is None else note.context
-        item = NO_ITEM if note.item is None else note.item
-        played = self._played.fork()
-        row = np.full(played.dim, np.nan)
-        row[0], row[1 : 1 + self.dim] = item, note.arm
-        row[1 + self.dim : 1 + self.dim + len(context)] = context
+        self._played = played = self._played.fork()
+        row = self._rows(note.arm[None], note.item, note.context)[0]
         played.append(note.round, row, reward)
-        self._played = played
         if len(played) == 2 * _MOST_ROWS:
             arms, rewards, rounds = played.columns
             latest = slice(_MOST_ROWS, None)

@@ -14,6 +14,16 @@ from halfseen.policies.registry import register_policy
 from halfseen.values import LARGEST, FloatArray, Slate
 
 
+def _variances(name: str, value: Any) -> FloatArray:
+    try:
+        variances = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidSettingError(f"must be numbers, got {value!r}", name=name) from None
+    for variance in variances.ravel().tolist():
+        checks.real(name, variance, 1 / LARGEST, LARGEST)
+    return variances
+
+
 @register_policy
 class Oracle(Exploring, ViewedPolicy):
     """Explores in the coordinates of the true subspace, from the seen entries of the arms.
@@ -41,7 +51,7 @@ class Oracle(Exploring, ViewedPolicy):
     )
     latent_variances: Any = custom(
         default=1.0,
-        check=lambda name, value: _checked_variances(value),
+        check=_variances,
         plain=lambda variances: variances.tolist(),
         kind="float or array_like, shape (rank,)",
         doc="D's diagonal: one for all columns of the basis, or one per column.",
@@ -73,13 +83,3 @@ class Oracle(Exploring, ViewedPolicy):
 
     def _view(self, slate: Slate) -> FloatArray:
         return self._lift.coordinates(slate._table)
-
-
-def _checked_variances(value: Any) -> FloatArray:
-    try:
-        variances = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidSettingError(f"latent_variances must be numbers, got {value!r}") from None
-    for variance in variances.ravel().tolist():
-        checks.real("latent_variances", variance, 1 / LARGEST, LARGEST)
-    return variances

@@ -1,20 +1,28 @@
 """Policies that learn nothing."""
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 
-from halfseen.params import integer
 from halfseen.policies.base import Policy
+from halfseen.policies.drawing import Drawing
 from halfseen.policies.registry import register_policy
-from halfseen.seeding import stream
-from halfseen.state import RandomState
 from halfseen.values import Choice, Note, Slate
 
 
+class _LearnsNothing(Policy):
+    def setup(self) -> None:
+        """There is nothing to set up."""
+
+    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
+        """Nothing depends on the number of features."""
+
+    def update(self, note: Note, reward: float) -> None:
+        """Learn nothing."""
+
+
 @register_policy
-class Uniform(Policy):
+class Uniform(_LearnsNothing, Drawing):
     """Chooses every arm with the same probability and learns nothing.
 
     Examples
@@ -24,37 +32,17 @@ class Uniform(Policy):
     [0.5, 0.5]
     """
 
-    STATE: ClassVar = {"_random_state": RandomState()}
     needs = ("dim", "seed")
-
-    seed: int = integer(default=0, low=0, doc="Names the stream of random numbers.")
-
-    def setup(self) -> None:
-        """Start a fresh stream."""
-        self._random = stream(self.seed, "uniform")
-        self._random_state = self._random.bit_generator.state
 
     def decide(self, slate: Slate) -> Choice:
         """Choose an arm uniformly at random."""
         n = slate.n_arms
-        if self._key:
-            arm = int(self._stream("uniform").integers(n))
-        else:
-            random = self._random.bit_generator
-            random.state = self._random_state  # so that a failed choice draws nothing
-            arm = int(self._random.integers(n))
-            self._random_state = random.state
+        arm = int(self._drawn("uniform", lambda random: random.integers(n)))
         return Choice(arm, np.zeros((3, n)), probabilities=np.full(n, 1.0 / n))
-
-    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
-        """Nothing depends on the number of features."""
-
-    def update(self, note: Note, reward: float) -> None:
-        """Learn nothing."""
 
 
 @register_policy
-class SameArm(Policy):
+class SameArm(_LearnsNothing):
     """Plays the first arm of every slate and learns nothing: in a catalogue always one item.
 
     Examples
@@ -63,9 +51,6 @@ class SameArm(Policy):
     0
     """
 
-    def setup(self) -> None:
-        """There is nothing to set up."""
-
     def decide(self, slate: Slate) -> Choice:
         """Choose the first arm."""
         return Choice(0, np.zeros((3, slate.n_arms)))
@@ -73,9 +58,3 @@ class SameArm(Policy):
     def _exploit(self, slate: Slate) -> Choice:
         """Choose the first arm."""
         return self.decide(slate)
-
-    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
-        """Nothing depends on the number of features."""
-
-    def update(self, note: Note, reward: float) -> None:
-        """Learn nothing."""

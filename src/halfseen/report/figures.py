@@ -10,6 +10,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,12 +109,10 @@ def _known(means: Mapping[Any, Mean]) -> dict[Any, Mean]:
     return {at: mean for at, mean in means.items() if mean.mean is not None}
 
 
-def _curves(
-    keys: Sequence[str], means: Callable[[str], Mapping[Any, Mean]], look: Any = look_of
-) -> dict[str, Curve]:
+def _curves(keys: Sequence[str], means: Callable[[str], Mapping[Any, Mean]]) -> dict[str, Curve]:
     """Return the curves of those keys for which there are means."""
     known = {key: _known(means(key)) for key in keys}
-    return {key: Curve.of(look(key), each) for key, each in known.items() if each}
+    return {key: Curve.of(look_of(key), each) for key, each in known.items() if each}
 
 
 def _panel(
@@ -180,7 +179,7 @@ def regret_over_rounds(
     less = f" minus that of {label_of(minus)}" if minus else ""
     labels = {"xlabel": "round", "ylabel": f"cumulative regret{less}", "title": str(point)}
     scale: Any = {"log": "xy" if log else "", "bottom": not log and not minus}
-    margins = lambda axes: axes.margins(x=0.01)  # noqa: E731
+    margins = methodcaller("margins", x=0.01)
     return _panel(list(found.values()), keys, labels, bands=True, more=margins, **scale)
 
 
@@ -240,21 +239,19 @@ def regret_over_p(
     found = _curves(keys, lambda key: {p: results.mean(Point(name, p), key) for p in probs})
     curves = list(found.values())
     shown = {float(x) for curve in curves for x in curve.x}
+    title = name if len(results.settings) > 1 and name != "default" else ""
+    labels = {"xlabel": f"{share_label(results)}, p", "ylabel": FINAL_REGRET, "title": title}
+    is_wide = bool(shown) and max(shown) >= _WIDE * min(shown)
 
-    def draw(axes: "Axes") -> None:
-        draw_points(axes, curves)
-        title = name if len(results.settings) > 1 and name != "default" else ""
-        axes.set(xlabel=f"{share_label(results)}, p", ylabel=FINAL_REGRET, title=title)
-        _set_axis(axes.xaxis, log=max(shown) >= _WIDE * min(shown), ticks=shown)
+    def more(axes: "Axes") -> None:
         axes.invert_xaxis()
         if after is not None:
             after(axes, shown)
-        _set_axis(axes.yaxis, log=log)
         # Regrets that differ by little are told apart only where the axis does not begin at 0.
         if not log and min(float(curve.mean.min()) for curve in curves) < axes.get_ylim()[1] / 2:
             axes.set_ylim(bottom=0)
 
-    return Panel(draw, keys) if curves else None
+    return _panel(curves, keys, labels, log="x" * is_wide + "y" * log, ticks=True, more=more)
 
 
 def share_label(results: Results) -> str:
@@ -397,7 +394,7 @@ def regret_of_candidates(
     curves = list(_curves(keys, means).values())
     ylabel = "final regret, validation seeds"
     labels = {"xlabel": words_for(over)[1], "ylabel": ylabel, "title": title}
-    base = lambda axes: axes.set_xscale("log", base=2)  # noqa: E731
+    base = methodcaller("set_xscale", "log", base=2)
     return _panel(curves, keys, labels, log="x", ticks=True, bottom=True, more=base)
 
 
@@ -443,7 +440,7 @@ def diagnostics(
         means = {float(np.mean(places[at])): mean_of(values[at]) for at in shared}
         look = ROLE_LOOKS[line.role]._replace(label=line.label)
         curves += [Curve.of(look, means)] if means else []
-    margins = lambda axes: axes.margins(x=0.02)  # noqa: E731
+    margins = methodcaller("margins", x=0.02)
     return _panel(curves, (), labels, bands=True, log="xy", more=margins)
 
 
@@ -497,20 +494,21 @@ def by_setting(
 
 
 def differences(comparison: Comparison, *, p: float | None = None, title: str = "") -> Panel | None:
-    """Show one row per paired difference, in percent of the other method's regret.
+    """Show one row per paired difference, in percent of the other method's regret if it has any.
 
     Colours say what its interval says about its sign.
     """
-    pairs = [pair for pair in comparison.pairs if p is None or pair.point.p == p]
+    pairs = [pair for pair in comparison.pairs if pair.other and (p is None or pair.point.p == p)]
 
     def draw(axes: "Axes") -> None:
         for row, pair in enumerate(pairs):
+            mean, low, high, n = pair.difference
             unit = abs(pair.other) / 100
             color, marker, label = _sign(pair)
             axes.errorbar(
-                pair.difference / unit,
+                mean / unit,
                 row,
-                xerr=0.0 if math.isnan(pair.low) else (pair.high - pair.low) / 2 / unit,
+                xerr=(high - low) / 2 / unit if n > 1 else 0.0,
                 fmt=marker,
                 color=color,
                 markerfacecolor=color if pair.decided else "white",
@@ -531,9 +529,9 @@ def differences(comparison: Comparison, *, p: float | None = None, title: str = 
 
 def _sign(pair: Pair) -> tuple[str, str, str]:
     """Return colour, marker and words for what an interval says."""
-    if pair.high < 0:
+    if pair.difference.high < 0:
         return "#0072B2", "o", "lower regret"
-    if pair.low > 0:
+    if pair.difference.low > 0:
         return "#D55E00", "s", "higher regret"
     return "#6E6E6E", "o", "undecided"
 
@@ -560,7 +558,7 @@ def draw_bands(axes: "Axes", curves: Iterable[Curve]) -> None:
         every = max(1, len(curve.x) // _N_MARKERS)
         # Markers of curves that lie on each other are drawn next to each other.
         first = int((index + 0.5) / len(listed) * every)
-        axes.plot(curve.x, curve.mean, markevery=(first, every), **_style(curve.look))
+        axes.plot(curve.x, curve.mean, markevery=(first, every), **curve.look._asdict())
         if curve.error.any():
             low, high = curve.mean - curve.error, curve.mean + curve.error
             axes.fill_between(curve.x, low, high, color=curve.look.color, alpha=0.16, linewidth=0)
@@ -570,18 +568,9 @@ def draw_points(axes: "Axes", curves: Iterable[Curve], **changes: Any) -> list[A
     """Draw curves of few points with error bars of one standard error, and return the curves."""
     drawn = []
     for curve in curves:
-        style = {**_style(curve.look), "elinewidth": 0.9, **changes}
+        style = curve.look._asdict() | {"elinewidth": 0.9} | changes
         drawn.append(axes.errorbar(curve.x, curve.mean, yerr=curve.error, **style)[0])
     return drawn
-
-
-def _style(look: Look) -> dict[str, Any]:
-    return {
-        "color": look.color,
-        "linestyle": look.dashes,
-        "marker": look.marker,
-        "label": look.label,
-    }
 
 
 def _set_axis(axis: "Axis", *, log: bool = False, ticks: Iterable[float] = ()) -> None:

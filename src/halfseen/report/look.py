@@ -24,11 +24,11 @@ _RED, _BROWN, _GREY = "#D55E00", "#8C5A2B", "#7F7F7F"
 
 
 class Look(NamedTuple):
-    """How a method is labelled and drawn."""
+    """How a method is labelled and drawn, by the names that matplotlib has for it."""
 
     label: str
     color: str  # as "#rrggbb"
-    dashes: Dashes = SOLID  # of lines, as matplotlib takes them
+    linestyle: Dashes = SOLID  # as matplotlib takes it
     marker: str = "o"
 
 
@@ -139,8 +139,8 @@ _FALLBACK_MARKERS = "os^vDPX*"
 def look_of(key: str) -> Look:
     """Return how a method is drawn; an unknown key is its own label and gets its own colour.
 
-    >>> look_of("tofu").label, look_of("tofu-under").label, look_of("mine").label
-    ('TOFU', 'TOFU, rank too small', 'mine')
+    >>> look_of("tofu").label, look_of("tofu-fh-under").label, look_of("mine").label
+    ('TOFU', 'TOFU-FH, rank too small', 'mine')
     """
     if key in _STANDARD:
         return _STANDARD[key]
@@ -165,8 +165,10 @@ def label_of(key: str) -> str:
 def in_paper(key: str) -> bool:
     """Tell whether a method is one of the paper's, or a variant of one.
 
-    >>> in_paper("tofu-fh"), in_paper("tofu-over"), in_paper("latent-ucb"), in_paper("mine")
-    (True, True, False, False)
+    >>> in_paper("tofu-fh"), in_paper("ra-tofu-fh-over")
+    (True, True)
+    >>> in_paper("latent-ucb-greedy"), in_paper("mine"), in_paper("tofu-mine")
+    (False, False, False)
     """
     base, _, end = key.rpartition("-")
     known = key in _STANDARD or (base in _STANDARD and end in _VARIANTS)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -270,26 +271,18 @@ class Pair(NamedTuple):
     seeds: tuple[int, ...]
     mean: float  # final regret
     other: float  # final regret of the other method
-    difference: float  # mean of the first less the second, seed by seed
-    low: float  # Student's 95 % interval of the difference; NaN for a single seed
-    high: float
-
-    @property
-    def n(self) -> int:
-        """Number of seeds."""
-        return len(self.seeds)
+    difference: Interval  # of the first less the second, seed by seed
 
     @property
     def decided(self) -> bool:
         """Whether zero is outside the interval."""
-        return self.low > 0 or self.high < 0
+        return self.difference.low > 0 or self.difference.high < 0
 
     @property
     def text(self) -> str:
         """The difference and its interval."""
-        text = f"{self.difference:+.3g}"
-        if not math.isnan(self.low):
-            text += f" [{self.low:+.3g}, {self.high:+.3g}]"
+        mean, low, high, n = self.difference
+        text = f"{mean:+.3g} [{low:+.3g}, {high:+.3g}]" if n > 1 else f"{mean:+.3g}"
         return text.replace("-", "−")
 
 
@@ -349,9 +342,9 @@ def _pair(
     seeds = tuple(seed for seed in ours if seed in theirs and seed not in without)
     if not seeds:
         return None
-    mean, low, high, _ = Interval.of(ours[seed] - theirs[seed] for seed in seeds)
-    own, others = (float(np.mean([each[seed] for seed in seeds])) for each in (ours, theirs))
-    return Pair(point, method, other, seeds, own, others, mean, low, high)
+    mean, of_other = (float(np.mean([each[seed] for seed in seeds])) for each in (ours, theirs))
+    found = Interval.of(ours[seed] - theirs[seed] for seed in seeds)
+    return Pair(point, method, other, seeds, mean, of_other, found)
 
 
 # Growth
@@ -393,28 +386,22 @@ def growth_of(
 
     A seed that failed at one number is left out at all: a slope compares the same seeds.
     """
-    columns = {}
-    for at, point in growth_points(results, over, settings, p).items():
-        found = (
-            results.regrets(point, method)
-            if value is None
-            else _ends(results, point, method, value)
-        )
-        if found:
-            columns[at] = found
+    by_seed = results.regrets if value is None else partial(_ends, results, value)
+    points = growth_points(results, over, settings, p)
+    columns = {at: found for at, point in points.items() if (found := by_seed(point, method))}
     numbers = tuple(sorted(columns))
     if len(numbers) < 2:
         return None
     seeds = sorted(set.intersection(*(set(found) for found in columns.values())))
-    by_seed = np.array([[columns[at][seed] for at in numbers] for seed in seeds])
     if not seeds:
         return None
-    means = tuple(mean_of(column.tolist()) for column in by_seed.T)
-    slope = float(_slopes(numbers, by_seed.mean(axis=0)))
-    return Growth(numbers, means, Interval(slope, *slope_interval(numbers, by_seed), len(seeds)))
+    table = np.array([[columns[at][seed] for at in numbers] for seed in seeds])
+    means = tuple(mean_of(column.tolist()) for column in table.T)
+    slope = float(_slopes(numbers, table.mean(axis=0)))
+    return Growth(numbers, means, Interval(slope, *slope_interval(numbers, table), len(seeds)))
 
 
-def _ends(results: Results, point: Point, method: str, value: str) -> dict[int, float]:
+def _ends(results: Results, value: str, point: Point, method: str) -> dict[int, float]:
     """Return a diagnostic at its last position, by seed."""
     found = results.diagnostic(point, method, value)
     last = max((position for each in found.values() for position in each), default=0)

@@ -4,7 +4,6 @@ Templates take what they show from a `Report`. Every value is escaped for its fo
 marked as `Markup`.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -96,11 +95,6 @@ class Report:
 
     # Claims and numbers
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of claims with each outcome."""
-        return count_outcomes(self.verdicts)
-
     @cached_property
     def table(self) -> FinalTable:
         """Final regret of every method at every point."""
@@ -155,17 +149,18 @@ class Report:
 
 
 def _compared_row(pair: Pair) -> Row:
-    low, high = (None if math.isnan(end) else end for end in (pair.low, pair.high))
+    mean, *ends, n = pair.difference
+    low, high = ends if n > 1 else (None, None)
     return {
         "setting": pair.point.setting,
         "p": pair.point.p,
         "method": pair.method,
         "against": pair.against,
-        "n": pair.n,
+        "n": n,
         "mean_regret": pair.mean,
         "against_regret": pair.other,
         "ratio": pair.mean / pair.other if pair.other else None,
-        "difference": pair.difference,
+        "difference": mean,
         "low": low,
         "high": high,
     }

@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib import metadata
 from modulefinder import ModuleFinder
@@ -166,42 +166,35 @@ def run_cell(cell: Cell) -> Result:
     """Run a cell; if it raises, the result is a failed one with the traceback."""
     started = time.perf_counter()
     try:
-        result = _outcome(cell)
+        found = {"status": "ok", **_outcome(cell)}
     except Exception:
-        result = Result(status="failed", seconds=0.0, error=traceback.format_exc())
-    return replace(result, seconds=time.perf_counter() - started)
+        found = {"status": "failed", "error": traceback.format_exc()}
+    return Result(seconds=time.perf_counter() - started, **found)
 
 
-def _outcome(cell: Cell) -> Result:
+def _outcome(cell: Cell) -> dict[str, Any]:
+    """Return the fields of the result of a cell that works."""
     realization, method = cell.world.realize(cell.key.seed), cell.method
+    irreducible = getattr(realization, "irreducible_regret", None)
+    known = {} if irreducible is None else {"irreducible": float(irreducible())}
     if method.policy == MEASURE:
         settings = dict(method.settings)
         found = MEASURES[settings.pop("measure")](realization, **settings)
-        diagnostics = _plain({**found, **_known(realization)})
-        return Result(status="ok", seconds=0.0, diagnostics=diagnostics)
+        return {"diagnostics": _plain({**found, **known})}
     policy = method.build(realization.facts)
     trace = play(policy, realization, method.view)
-    diagnostics = _plain({**(policy._diagnostics() or {}), **_known(realization)})
     if not np.isfinite(trace.regret).all():
         raise HalfseenError("the regret is not finite")
     at = kept_rounds(len(trace.regret), cell.points)
     ranks = [None if math.isnan(rank) else rank for rank in trace.ranks[at - 1].tolist()]
-    return Result(
-        status="ok",
-        seconds=0.0,
-        final_regret=trace.final_regret,
-        final_rank=ranks[-1],
-        rounds=tuple(at.tolist()),
-        regret=tuple(trace.regret[at - 1].tolist()),
-        ranks=tuple(ranks),
-        diagnostics=diagnostics,
-    )
-
-
-def _known(realization: Realization) -> dict[str, float]:
-    """Return the diagnostics of a realization, which do not depend on the policy."""
-    irreducible = getattr(realization, "irreducible_regret", None)
-    return {} if irreducible is None else {"irreducible": float(irreducible())}
+    return {
+        "final_regret": trace.final_regret,
+        "final_rank": ranks[-1],
+        "rounds": tuple(at.tolist()),
+        "regret": tuple(trace.regret[at - 1].tolist()),
+        "ranks": tuple(ranks),
+        "diagnostics": _plain({**(policy._diagnostics() or {}), **known}),
+    }
 
 
 def _plain(diagnostics: Mapping[str, Any]) -> dict[str, Any]:

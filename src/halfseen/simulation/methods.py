@@ -61,10 +61,8 @@ class Method(Value):
         """
         if self.policy == MEASURE:
             return []
-        make = registered(self.policy)
-        given = [make._params[name].checked(self.settings[name]) for name in self._declared()]
-        rules = [type(value) for value in given if isinstance(value, Value)]
-        return [make, *map(registered, _policies_in(self.settings)), *rules]
+        rules = [type(value) for value in self._checked() if isinstance(value, Value)]
+        return [registered(self.policy), *map(registered, _policies_in(self.settings)), *rules]
 
     def build(self, facts: Facts) -> Policy:
         """Return a fresh policy, given what it may know of the realization.
@@ -87,16 +85,14 @@ class Method(Value):
 
     def check(self) -> None:
         """Raise InvalidSettingError for an unknown name, or a setting wrong in every world."""
-        if self.policy == MEASURE:
-            return
-        make = registered(self.policy)
-        self._check_names(make)
-        for name in self._declared():
-            make._params[name].checked(self.settings[name])
+        if self.policy != MEASURE:
+            self._check_names(registered(self.policy))
+            self._checked()
 
-    def _declared(self) -> list[str]:
+    def _checked(self) -> list[Any]:
+        """Return the settings that the policy declares, after their checks."""
         known = registered(self.policy)._params
-        return [name for name in self.settings if name in known]
+        return [known[name].checked(self.settings[name]) for name in self.settings if name in known]
 
     def _check_names(self, make: type[Policy]) -> None:
         known = inspect.signature(make).parameters

@@ -1,6 +1,6 @@
 """Policies in a world over many seeds: the run of any study."""
 
-import importlib
+import importlib.util
 import os
 import signal
 import sys
@@ -207,7 +207,6 @@ def _in_parallel(
         n_jobs=jobs,
         return_as="generator_unordered",
         batch_size=1,
-        pre_dispatch="2*n_jobs",
         initializer=_begin_worker,  # used by backends that start processes
         initargs=(os.getpid(), tuple(_plugins)),
     )
@@ -277,8 +276,8 @@ def _run_in_worker(
 
 def rooted(world: World) -> World:
     """Return a world with absolute paths, which workers in another folder find."""
-    paths = [name for name in world.data_paths() if getattr(world, name) is not None]
-    return world.replace(**{name: os.path.abspath(getattr(world, name)) for name in paths})
+    given = {name: getattr(world, name, None) for name in world.data_paths()}
+    return world.replace(**{name: os.path.abspath(path) for name, path in given.items() if path})
 
 
 def seeds_from(seeds: Iterable[int]) -> list[int]:

@@ -68,16 +68,12 @@ class Store:
         """Return the result of a cell, or None if it has not been run (or has changed)."""
         return None if cell.fingerprint is None else self._results.get(cell.fingerprint)
 
-    def has(self, cell: Cell) -> bool:
-        """Tell whether a cell is finished."""
-        found = self.get(cell)
-        return found is not None and found.status == "ok"
-
     def missing(self, cells: Sequence[Cell]) -> list[Cell]:
         """Return the cells to run, each once: those without a result, and those that failed."""
         missing: dict[str | CellKey, Cell] = {}
         for cell in cells:
-            if not self.has(cell):
+            found = self.get(cell)
+            if found is None or found.status != "ok":
                 missing.setdefault(cell.fingerprint or cell.key, cell)
         return list(missing.values())
 

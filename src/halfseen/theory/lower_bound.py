@@ -79,27 +79,28 @@ def hard_instance_gaps(problem: Problem) -> Gaps:
     return Gaps(reward_gap=GAP_SCALE * min(scale, noise), hidden_gap=GAP_SCALE * scale)
 
 
-def reward_sign_error(*, round: int, reward_gap: float, noise_scale: float) -> float:
+def reward_sign_error(problem: Problem, gap: float, *, round: int) -> float:
     """Return exp(-2(t-1)γ²/R²)/4, a lower bound on P(round t acts on the wrong ν).
 
-    A sign that moves means by at most 2γ changes n rewards by a divergence of at most 2nγ²/R².
+    Here `gap` is γ: a sign that moves means by at most 2γ changes n rewards by a divergence of at
+    most 2nγ²/R².
 
     Paper: lem:iid_nu_testing_refined
     Paper: eq:iid_lb_kl_nu
     """
-    return math.exp(-2 * (round - 1) * (reward_gap / noise_scale) ** 2) / 4
+    return math.exp(-2 * (round - 1) * (gap / problem.noise_scale) ** 2) / 4
 
 
-def hidden_sign_error(
-    *, round: int, hidden_gap: float, noise_scale: float, n_arms: int, observe_prob: float
-) -> float:
+def hidden_sign_error(problem: Problem, gap: float, *, round: int) -> float:
     """Return exp(-2Kp²t - 2(t-1)Δ²/R²)/4, a lower bound on P(round t acts on the wrong σ).
+
+    Here `gap` is Δ.
 
     Paper: lem:iid_sigma_testing_refined
     Paper: eq:iid_lb_kl_sigma
     """
-    seen = math.exp(-2 * n_arms * observe_prob**2 * round)
-    return seen * reward_sign_error(round=round, reward_gap=hidden_gap, noise_scale=noise_scale)
+    seen = math.exp(-2 * problem.n_arms * problem.observe_prob**2 * round)
+    return seen * reward_sign_error(problem, gap, round=round)
 
 
 def lower_bound_at(problem: Problem, gaps: Gaps, *, round: int) -> LowerBound:
@@ -109,16 +110,8 @@ def lower_bound_at(problem: Problem, gaps: Gaps, *, round: int) -> LowerBound:
     """
     _require_hard_problem(problem, gaps)
     complete = complete_slate_prob(problem.n_arms)
-    reward = reward_sign_error(
-        round=round, reward_gap=gaps.reward_gap, noise_scale=problem.noise_scale
-    )
-    hidden = hidden_sign_error(
-        round=round,
-        hidden_gap=gaps.hidden_gap,
-        noise_scale=problem.noise_scale,
-        n_arms=problem.n_arms,
-        observe_prob=problem.observe_prob,
-    )
+    reward = reward_sign_error(problem, gaps.reward_gap, round=round)
+    hidden = hidden_sign_error(problem, gaps.hidden_gap, round=round)
     return LowerBound(
         reward=complete * gaps.reward_gap * reward, hidden=complete * gaps.hidden_gap * hidden
     )

@@ -86,12 +86,11 @@ def confidence_term(failure_prob: float) -> float:
 
 
 def epoch_regret_bound(
+    problem: Problem,
     *,
     n_rounds: int,
     potential: float,
     ridge: float,
-    theta_bound: float,
-    noise_scale: float,
     confidence: float,
     misspecification: float,
 ) -> RegretBound:
@@ -102,8 +101,8 @@ def epoch_regret_bound(
     learned = 2 * potential_sums(n_rounds=n_rounds, potential=potential)[1]
     return RegretBound(
         startup=0.0,
-        ridge=math.sqrt(ridge) * theta_bound * learned,
-        noise=noise_scale * math.sqrt(potential + confidence) * learned,
+        ridge=math.sqrt(ridge) * problem.theta_bound * learned,
+        noise=problem.noise_scale * math.sqrt(potential + confidence) * learned,
         representation=2 * misspecification * n_rounds * (math.sqrt(potential) + 1),
     )
 
@@ -148,11 +147,10 @@ def uniform_epoch_regret_bound(
     Paper: eq:main_proof_imported_epoch_bound
     """
     return epoch_regret_bound(
+        problem,
         n_rounds=n_rounds,
         potential=potential_envelope(problem),
         ridge=theorem_ridge(problem),
-        theta_bound=problem.theta_bound,
-        noise_scale=problem.noise_scale,
         confidence=confidence,
         misspecification=misspecification,
     )

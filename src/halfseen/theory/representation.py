@@ -7,17 +7,20 @@ smaller δ: see `representation_level`.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
+from halfseen.params import Value, custom, integer, probability, real
 
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+def _positive_or_infinite(name: str, value: Any) -> float:
+    return math.inf if value == math.inf else checks.real(name, value, 0, low_open=True)
+
+
+class Problem(Value):
     """The constants of a bandit problem, which all bounds depend on.
 
     Parameters
@@ -64,32 +67,23 @@ class Problem:
     8.0
     """
 
-    dim: int
-    rank: int
-    n_arms: int
-    horizon: int
-    observe_prob: float
-    arm_bound: float
-    # None means arm_bound**2; `__post_init__` replaces it, so that it is always a float.
-    top_eigenvalue: float = None  # type: ignore[assignment]
-    last_eigenvalue: float
-    incoherence: float
-    theta_bound: float
-    noise_scale: float
+    dim: int = integer(low=1)
+    rank: int = integer(low=1)
+    n_arms: int = integer(low=1)
+    horizon: int = integer(low=1)
+    observe_prob: float = probability()
+    arm_bound: float = custom(check=_positive_or_infinite, kind="float")
+    top_eigenvalue: float = custom(default=None, check=_positive_or_infinite, kind="float")
+    last_eigenvalue: float = real(low=0.0, low_open=True)
+    incoherence: float = real()
+    theta_bound: float = real(low=0.0, low_open=True)
+    noise_scale: float = real(low=0.0)
 
-    def __post_init__(self) -> None:
-        checks.integer("dim", self.dim, 1)
+    def setup(self) -> None:
+        """Raise InvalidSettingError unless rank, incoherence and spectrum fit the rest."""
         checks.integer("rank", self.rank, 1, self.dim)
-        checks.integer("n_arms", self.n_arms, 1)
-        checks.integer("horizon", self.horizon, 1)
-        checks.probability("observe_prob", self.observe_prob)
-        _positive_or_infinite("arm_bound", self.arm_bound)
         if self.top_eigenvalue is None:
-            object.__setattr__(self, "top_eigenvalue", self.arm_bound**2)
-        _positive_or_infinite("top_eigenvalue", self.top_eigenvalue)
-        checks.real("last_eigenvalue", self.last_eigenvalue, 0, low_open=True)
-        checks.real("theta_bound", self.theta_bound, 0, low_open=True)
-        checks.real("noise_scale", self.noise_scale, 0)
+            self.__dict__["top_eigenvalue"] = self.arm_bound**2
         widest = math.sqrt(self.dim / self.rank)
         checks.real("incoherence", self.incoherence, 1 - _ROUNDING, widest * (1 + _ROUNDING))
         ceiling = min(self.top_eigenvalue, self.arm_bound**2 / self.rank)
@@ -104,11 +98,6 @@ class Problem:
         """κ = B_X sqrt(λ̄) / (λ_m sqrt(m)): at least 1, and 1 for a flat spectrum with tight B_X."""
         spread = self.arm_bound * math.sqrt(self.top_eigenvalue)
         return spread / (self.last_eigenvalue * math.sqrt(self.rank))
-
-
-def _positive_or_infinite(name: str, value: float) -> None:
-    if value != math.inf:
-        checks.real(name, value, 0, low_open=True)
 
 
 C_SUB = 12.0

@@ -49,11 +49,8 @@ class Round(NamedTuple):
         >>> Round(Slate(arms), np.array([0.25, 0.5]), np.array([0.75, -0.5]), arms).reward(0)
         1.0
         """
-        return self.means.item(arm) + self.noise_of(arm)
-
-    def noise_of(self, arm: int) -> float:
-        """Return the noise in the reward of an arm."""
-        return self.noise.item(arm) if isinstance(self.noise, np.ndarray) else self.noise
+        noise = self.noise.item(arm) if isinstance(self.noise, np.ndarray) else self.noise
+        return self.means.item(arm) + noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +142,8 @@ class World(Value, ABC):
     def data_paths(self) -> dict[str, Path]:
         """Return the files or folders that the world reads, by the setting that has their path.
 
-        Stored results are used again only while the contents of these stay the same.
+        Stored results are used again only while the contents of these stay the same. Files that
+        ship with the world have a name that is no setting.
         """
         return {}
 

@@ -145,14 +145,10 @@ class LowRankRealization:
         self._after_setup = random.bit_generator.state
         self.later_basis: FloatArray | None = None
         if world.change_round is not None:
-            self._draw_change(seeding.stream(seed, "world", "change"))
-
-    def _draw_change(self, random: np.random.Generator) -> None:
-        shape = (self.world.dim, self.world.rank)
-        both = np.hstack([self.basis, random.standard_normal(shape)])
-        later: FloatArray = np.linalg.qr(both)[0][:, self.world.rank :]
-        self.later_basis = later
-        self.theta = self.theta + later @ self._direction(random)
+            change = seeding.stream(seed, "world", "change")
+            both = np.hstack([self.basis, change.standard_normal(self.basis.shape)])
+            self.later_basis = np.linalg.qr(both)[0][:, world.rank :]
+            self.theta = self.theta + self.later_basis @ self._direction(change)
 
     def _direction(self, random: np.random.Generator) -> FloatArray:
         """Draw the parameter's coordinates in a basis, shape (rank,)."""
@@ -160,8 +156,7 @@ class LowRankRealization:
         if self.world.theta == "tail":
             direction[: self.world.rank // 2] = 0.0
         length = float(np.linalg.norm(direction)) * self.world.feature_scale
-        coordinates: FloatArray = direction / length
-        return coordinates
+        return direction / length
 
     @property
     def facts(self) -> Facts:

@@ -206,8 +206,7 @@ class ValueDependent(MaskLaw):
         scale = math.sqrt(float(known @ known) / max(known.size, 1)) or 1.0
         lift = _intercept(self.strength, observe_prob, self.signed)
         sizes = arms / scale if self.signed else np.abs(arms / scale)
-        chances = logistic(lift + self.strength * sizes)
-        return uniforms < chances
+        return uniforms < logistic(lift + self.strength * sizes)
 
 
 @lru_cache(maxsize=64)
@@ -226,8 +225,7 @@ def _intercept(strength: float, observe_prob: float, signed: bool) -> float:
 
 def logistic(values: FloatArray) -> FloatArray:
     """Return 1 / (1 + exp(−x)), by tanh, which cannot overflow."""
-    result: FloatArray = 0.5 + 0.5 * np.tanh(values / 2)
-    return result
+    return 0.5 + 0.5 * np.tanh(values / 2)
 
 
 def root_of(rising: Callable[[float], float], low: float, high: float) -> float:

@@ -84,9 +84,9 @@ def _accuracy(results: Results) -> Check:
     rounds, errors = results.number(point, "horizon"), results.irreducible(point)
     fails_if = "the mean accuracy is not .85 to .87"
     if not errors or rounds is None:
-        return Check([Finding(NOT_RUN, "", "no irreducible regret")], fails_if)
+        return Check([Finding(NOT_RUN, "no irreducible regret")], fails_if)
     found = Interval.of(1 - error / rounds for error in errors.values())
-    return Check([Finding(claim.judge(found, 0.85, 0.87), "", str(found), found.n)], fails_if)
+    return Check([Finding(claim.judge(found, 0.85, 0.87), str(found), found.n)], fails_if)
 
 
 def claims(results: Results) -> Claims:

@@ -1,7 +1,6 @@
 """How regret scales with K, κ, p and m, beside the representation cost of the theorem (thm:main_regret)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -79,7 +78,7 @@ def theorem_cost(results: Results, point: Point) -> float:
     here = results.realization(point).problem()
     hidden, seen = (
         main_regret_bound(each, failure_prob=0.05).representation
-        for each in (here, replace(here, observe_prob=1.0))
+        for each in (here, here.replace(observe_prob=1.0))
     )
     return hidden - seen
 
@@ -107,19 +106,19 @@ def _share_grows(results: Results, method: str, over: str, **limits: float) -> C
     numbers = sorted(points, reverse=over == "p")
     half = len(numbers) // 2
     if not half:
-        return Check([Finding(NOT_RUN, "", f"fewer than two values of {letter}")], fails_if)
+        return Check([Finding(NOT_RUN, f"fewer than two values of {letter}")], fails_if)
     halves = numbers[-half:], numbers[:half]
     ends = [f"{number(each[0])} to {number(each[-1])}" for each in halves]
     where = f"{letter} from {' against '.join(ends)}"
     far, near = (_shares(results, method, [points[at] for at in each]) for each in halves)
     seeds = [seed for seed in near if seed in far]
     if not seeds:
-        return Check([Finding(NOT_RUN, where, "no common seeds")], fails_if)
+        return Check([Finding(NOT_RUN, "no common seeds", where=where)], fails_if)
     pair = [np.array([each[seed] for seed in seeds]) for each in (far, near)]
     found = Interval.of_ratio(*pair)
     shares = " / ".join(number(each.mean()) for each in pair)
     text = f"{shares} of the theorem's cost = {found.fixed(2)} over {found.n} seeds"
-    return Check([Finding(judge(found, **limits), where, text, found.n)], fails_if)
+    return Check([Finding(judge(found, **limits), text, found.n, where)], fails_if)
 
 
 def claims(results: Results) -> Claims:
