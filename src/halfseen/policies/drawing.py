@@ -20,15 +20,18 @@ class Drawing(Policy):
 
     seed: int = integer(default=0, low=0, doc="Names the stream of random numbers.")
 
+    _random: np.random.Generator | None = None
     _random_state: dict[str, Any] | None = None  # before the first draw
 
     def _drawn(self, name: str, draw: Callable[[np.random.Generator], T]) -> T:
         """Return what a function draws from the stream of a name."""
         if self._key:
             return draw(self._stream(name))
-        random = stream(self.seed, name)
+        if self._random is None:
+            self._random = stream(self.seed, name)
+        bits = self._random.bit_generator
         if self._random_state is not None:
-            random.bit_generator.state = self._random_state
-        drawn = draw(random)
-        self._random_state = dict(random.bit_generator.state)
+            bits.state = self._random_state  # an earlier draw may have been undone
+        drawn = draw(self._random)
+        self._random_state = dict(bits.state)
         return drawn
