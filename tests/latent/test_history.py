@@ -1,5 +1,7 @@
 """Rewards in bounded memory: merged by arm, summed up, and projected onto other features."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,9 @@ from halfseen import LatentUcb
 from halfseen.factors.model import Factors
 from halfseen.latent.features import Features
 from halfseen.latent.history import History, Observations
-from halfseen.latent.projection import fitted_map
+from halfseen.latent.projection import fitted_map, projected
 from halfseen.latent.reward_model import RewardModel
+from halfseen.latent.statistics import Statistics
 from latent.test_reward_model import (
     CONTEXT_DIM,
     DIM,
@@ -57,6 +60,15 @@ def test_merging_equal_arms_loses_nothing():
     more = world(40, seed=1, kind="return")
     history, merged = (history_of(more, each) for each in (history, merged))
     same_models(fitted(merged, features), fitted(history, features), new)
+
+
+def test_merging_equal_rewards_invents_no_difference():
+    rows = Observations(
+        *(np.tile(column, (1000,) + (1,) * (column.ndim - 1)) for column in world(3))
+    )
+    merged = rows._replace(rewards=np.full(3000, 0.1)).merged()
+    assert set(merged.rewards) == {0.1}
+    assert not merged.squares.any()
 
 
 @pytest.mark.parametrize("kind", ["fresh", "return", "features"])
@@ -114,6 +126,22 @@ def test_directions_that_no_arm_shows_are_matched_by_name():
     old = np.array([[1.0, 2.0, 0.0], [1.0, 3.0, 0.0]])
     matrix = fitted_map(old, 2.0 * old, np.eye(3))
     np.testing.assert_allclose(matrix, [[2, 0, 0], [0, 2, 0], [0, 0, 1]], atol=1e-9)
+
+
+def test_a_map_that_blows_up_a_summary_is_not_used():
+    """The kept arms hardly show a column whose sum of squares is −1e-17, by rounding."""
+    random, nothing = np.random.default_rng(0), np.empty((20, 0))
+
+    def features(scale, group):
+        phi = np.column_stack([np.ones(20), scale * random.normal(size=20)])
+        columns = {"columns": {group: slice(1, 2)}, "item_columns": {}}
+        sizes = {"n_features": 2, "n_item_columns": 0, "design": lambda *_: (phi, nothing)}
+        return SimpleNamespace(**columns, **sizes)
+
+    no_items = np.empty(0, dtype=np.uint64), np.empty((0, 0, 3))
+    summary = Statistics(np.diag([11.0, -1e-17, 3.0]), *no_items, 0.0, 11.0)
+    arms = features(1e-92, "latent"), features(1.0, "filled"), nothing, nothing
+    assert projected(summary, *arms) is None
 
 
 def test_summaries_join_to_the_summary_of_all():

@@ -198,5 +198,5 @@ def is_informative(settings: Settings, history: History) -> bool:
     usual = 0.0 if settings.through_origin else float(rows.rewards[0])
     squares = [float(np.abs(rows.rewards - usual).max()) ** 2, float(rows.squares.max())]
     if history.summary is not None:
-        squares.append(history.summary.shifted(usual).mean_square)
+        squares.append(history.summary.mean_square_around(usual))
     return math.sqrt(max(squares)) > max(_ROUNDING * abs(usual), SMALLEST)

@@ -114,7 +114,8 @@ class Observations(NamedTuple):
         order = np.argsort(first)
         indices = np.argsort(order)[numbers]
         counts = np.bincount(indices, rows.counts).astype(np.float64)
-        means = np.bincount(indices, rows.counts * rows.rewards) / counts
+        usual = rows.rewards[first[order]]  # so that the mean of equal rewards is exact
+        means = usual + np.bincount(indices, rows.counts * (rows.rewards - usual[indices])) / counts
         around_mean = rows.squares + rows.counts * (rows.rewards - means[indices]) ** 2
         squares = np.bincount(indices, around_mean).astype(np.float64)
         return rows.select(first[order])._replace(rewards=means, counts=counts, squares=squares)

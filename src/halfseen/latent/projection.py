@@ -36,7 +36,8 @@ def projected(
     shape = old.n_item_columns, new.n_item_columns
     by_name = _matching(old.item_columns, new.item_columns, shape)
     found = sums.mapped(matrix, fitted_map(c, new_c, by_name))
-    mean_square = float(np.trace(found.products[:-1, :-1])) / found.n_rewards
+    # Rounding may leave diagonal entries below 0, which a large map makes very negative.
+    mean_square = float(np.abs(found.products.diagonal()[:-1]).sum()) / found.n_rewards
     usual = float((new_phi * new_phi).sum()) / len(new_phi)
     return found if mean_square <= _LARGEST_PROJECTED * usual else None
 

@@ -21,7 +21,7 @@ from halfseen.latent.statistics import Statistics
 from halfseen.state import Array, Maybe, Plain, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, Note
 
-_LARGEST_MEAN = LARGEST * (1.0 + 1e-9)  # a mean may exceed its rewards by rounding
+_LARGEST_MEAN = 3.0 * LARGEST  # of rewards without their level, and up to rounding
 _LARGEST_PRODUCT = LARGEST_POINT**2
 _ROUNDING = 1e-6
 
@@ -54,7 +54,7 @@ _ROWS = Value(
     rewards=Array(("n",), low=-_LARGEST_MEAN, high=_LARGEST_MEAN),
     counts=Array(("n",), low=1.0, high=checks.LARGEST_HORIZON),
     squares=Array(("n",), low=0.0, high=_LARGEST_PRODUCT),
-    levels=Array(("n",), low=-LARGEST, high=LARGEST),
+    levels=Array(("n",), low=-_LARGEST_MEAN, high=_LARGEST_MEAN),
 )
 
 
@@ -63,7 +63,7 @@ _SUMMARY = Value(
     products=Array(("n_columns", "n_columns"), low=-_LARGEST_PRODUCT, high=_LARGEST_PRODUCT),
     keys=_KEYS,
     item_products=Array(("n_items", None, None), low=-_LARGEST_PRODUCT, high=_LARGEST_PRODUCT),
-    shift=Real(-LARGEST, LARGEST),
+    shift=Real(-_LARGEST_MEAN, _LARGEST_MEAN),
     n_rewards=Real(0.0, checks.LARGEST_HORIZON, low_open=True),
 )
 
@@ -107,7 +107,7 @@ class RewardModelField(NamedTuple):
         }
         noise = checks.real("noise", plain["noise"], 0.0, LARGEST, low_open=True)
         scales = Scales(logs, noise, checks.real("n_effective", plain["n_effective"], -_ROUNDING))
-        centre = checks.real("centre", plain["centre"], -LARGEST, LARGEST)
+        centre = checks.real("centre", plain["centre"], -_LARGEST_MEAN, _LARGEST_MEAN)
         drift = DRIFT.load("drift", plain["drift"], sizes)
         model = RewardModel.prior(self.features, scales, centre, drift)
         state.restore(model.ridge, plain["ridge"])

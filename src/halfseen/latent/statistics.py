@@ -40,6 +40,12 @@ class Statistics(NamedTuple):
         """Mean of (r − shift)²."""
         return float(self.products[-1, -1]) / self.n_rewards
 
+    def mean_square_around(self, value: float) -> float:
+        """Return the mean of (r − value)²."""
+        more, products = self.shift - value, self.products
+        squares = products[-1, -1] + 2.0 * more * products[0, -1] + more * more * products[0, 0]
+        return float(squares) / self.n_rewards
+
     @property
     def mean(self) -> float:
         """Mean of the rewards, if there is an intercept."""
