@@ -4,6 +4,7 @@ Both are transformers that take NaN, and work in pipelines, grid searches and on
 `pip install 'halfseen[sklearn]'`
 """
 
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.errors import InvalidTableError
 from halfseen.factors.model import Factors
-from halfseen.factors.table import fit_table, posteriors
+from halfseen.factors.table import RowPosterior, fit_table, posteriors
 from halfseen.latent.plausible import limits_of, plausible
 from halfseen.lazy import from_extra
 from halfseen.linear.covariance import check_dense, corrected_covariance
@@ -68,7 +69,7 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
     maximum likelihood to the seen entries. Units and offsets do not matter. A missing entry is
     imputed by its expectation given the seen entries of its row; seen entries do not change. A
     feature that was never seen is imputed as 0. Values more than 20 interquartile ranges from the
-    quartiles, such as the code -999, do not enter the fit.
+    quartiles, such as the code -999, say nothing, in the fit or about their rows.
 
     Parameters
     ----------
@@ -145,7 +146,8 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         self.n_samples_seen_ += len(table)
         is_due = afresh or (rank is None and self.n_samples_seen_ >= _RANK_GROWTH * self._n_ranked)
         known: Factors | None = None if afresh else self._model
-        usual = plausible(rows, limits_of(rows))
+        self._limits = limits_of(rows)
+        usual = plausible(rows, self._limits)
         model = _rotated(fit_table(usual, rank, known, is_due=is_due))
         self._model: Factors = model
         if is_due:
@@ -170,11 +172,15 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         """Return the table with missing values imputed; seen entries are unchanged."""
         table = self._checked(X)
         filled = table.copy()
-        for place, found in posteriors(self._model, table):
+        for place, found in self._posteriors(table):
             np.copyto(filled[place], found.filled, where=np.isnan(table[place]))
         if self.indicator_ is None:
             return filled
         return np.hstack([filled, self.indicator_.transform(table)])
+
+    def _posteriors(self, table: FloatArray) -> Iterator[tuple[slice, RowPosterior]]:
+        """Yield what rows say, as in the fit: implausible values say nothing."""
+        return posteriors(self._model, plausible(table, self._limits))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the features, followed by those of the indicators."""
@@ -191,7 +197,7 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         """
         table = self._checked(X)
         deviations = np.zeros(table.shape)
-        for place, found in posteriors(self._model, table):
+        for place, found in self._posteriors(table):
             variance = self.noise_variance_ * (found.share + self._fresh_noise)
             deviation = np.where(self._is_known, np.sqrt(variance), np.inf)
             np.copyto(deviations[place], deviation, where=np.isnan(table[place]))
@@ -205,7 +211,7 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
         """
         table, random = self._checked(X), check_random_state(self.random_state)
         tables, model = np.tile(table, (checks.integer("n", n, 1), 1, 1)), self._model
-        for place, found in posteriors(self._model, table):
+        for place, found in self._posteriors(table):
             root, hidden = np.linalg.cholesky(found.covariance), np.isnan(table[place])
             for drawn in tables[:, place]:
                 latent = np.einsum("nab,nb->na", root, random.normal(size=found.latent.shape))
@@ -217,7 +223,7 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
     def to_latent(self, X: Any) -> FloatArray:  # noqa: N803
         """Return the posterior means of z, shape (n_rows, n_components)."""
         table = self._checked(X)
-        return np.concatenate([found.latent for _, found in posteriors(self._model, table)])
+        return np.concatenate([found.latent for _, found in self._posteriors(table)])
 
     def inverse_transform(self, Z: Any) -> FloatArray:  # noqa: N803
         """Return the rows that belong to latent coordinates of shape (n_rows, n_components)."""
@@ -230,9 +236,7 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
     def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
         """Return the mean log-likelihood of the rows' seen entries, in the features' units."""
         table = self._checked(X)
-        total = sum(
-            float(found.log_likelihood.sum()) for _, found in posteriors(self._model, table)
-        )
+        total = sum(float(found.log_likelihood.sum()) for _, found in self._posteriors(table))
         return total / len(table)
 
 

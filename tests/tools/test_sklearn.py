@@ -222,3 +222,16 @@ def test_settings_out_of_range_are_refused_with_the_range(estimator, message):
         estimator.fit(low_rank(20, 4, 1)[2])
     with pytest.raises(InvalidInputError, match="entries must be at most"):
         MaskedPCA().fit([[1e301, 1.0], [2.0, 3.0]])
+
+
+def test_an_implausible_value_says_nothing_about_its_row():
+    random = np.random.default_rng(0)
+    table = random.normal(size=(200, 1)) @ random.normal(size=(1, 5))
+    table += 0.1 * random.normal(size=table.shape)
+    table[random.random(table.shape) < 0.3] = np.nan
+    table[random.random(table.shape) < 0.02] = -999.0
+    imputer = LatentImputer().fit(table)
+    coded, hidden = table[:20].copy(), table[:20].copy()
+    coded[:, 0], hidden[:, 0] = -999.0, np.nan
+    np.testing.assert_array_equal(imputer.transform(coded)[:, 1:], imputer.transform(hidden)[:, 1:])
+    assert (imputer.transform(coded)[:, 0] == -999.0).all()
