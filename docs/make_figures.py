@@ -119,7 +119,7 @@ def studies_table(results: Path) -> str:
 
     The row of a study without results stays as it is.
     """
-    page = LATENT_UCB.read_text("utf-8")
+    page = LATENT_UCB.read_text("utf-8").partition("<!-- end of studies -->")[0]
     columns = ["`LatentUcb()`", "given rank and zero means", "OFUL given the subspace"]
     rows = [f"| | {' | '.join(columns)} | TOFU, full history |", "|---" * 5 + "|"]
     for name, title in STUDIES.items():

@@ -16,7 +16,6 @@ columns. The reward model multiplies every column by its τ.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +86,7 @@ class RowFeatures:
         self,
         rows: RowModel,
         groups: Sequence[str],
-        first_levels: Mapping[int, int] = MappingProxyType({}),
+        first_levels: Mapping[int, int],
     ) -> None:
         model, shares = rows.factors, rows.shares
         self.model, self.shares, self._limits = model, shares, rows.limits
