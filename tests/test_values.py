@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from halfseen.errors import InvalidInputError, InvalidSlateError
+from halfseen.linear.covariance import Moments
 from halfseen.values import LARGEST, SMALLEST, Decision, Note, Slate
 from robustness.hostile import bad_slates
 
@@ -128,13 +129,26 @@ def test_the_callers_arrays_are_neither_changed_nor_shared(order):
 # -- Slate: immutable, comparable ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["values", "mask"])
-def test_a_slate_cannot_be_changed(name):
-    slate = Slate(TABLE)
-    with pytest.raises(AttributeError):
-        setattr(slate, name, 1)
+@pytest.mark.parametrize("name", ["table", "values", "mask", "context", "items"])
+def test_a_slate_and_what_is_made_of_it_cannot_be_changed(name):
+    slate = Slate(TABLE, context=TABLE[0], items=[0, 1])
+    derived = slate.some([1, 0]), slate.some(slice(1)), Slate.of(slate, context=TABLE[1])
+    for each in (slate, *derived, copy.deepcopy(slate), pickle.loads(pickle.dumps(slate))):
+        with pytest.raises(AttributeError):
+            setattr(each, name, 1)
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(each, name)[..., 0] = 0
+    assert slate == copy.deepcopy(slate) == Slate(TABLE, context=TABLE[0], items=[0, 1])
+
+
+def test_an_in_place_line_of_a_policy_raises_and_changes_no_sums():
+    """Moments keep the table of a slate until it enters their sums."""
+    slate, sums = Slate(TABLE, SEEN), Moments(3)
+    sums.absorb(slate)
+    before = sums.sums().products
     with pytest.raises(ValueError, match="read-only"):
-        getattr(slate, name)[0, 0] = 0
+        slate.table[np.isnan(slate.table)] = 0.0
+    assert (sums.sums().products == before).all()
 
 
 def test_slates_are_equal_when_the_same_is_seen():
@@ -144,6 +158,8 @@ def test_slates_are_equal_when_the_same_is_seen():
     assert Slate(TABLE) != Slate(TABLE[:1])
     assert Slate([[0.0, 1.0]]) != Slate([[NAN, 1.0]])
     assert Slate(TABLE) != "a slate"
+    assert hash(Slate([[0.0, NAN]])) == hash(Slate([[-0.0, NAN]]))
+    assert len({Slate(TABLE), Slate(TABLE.copy()), Slate(TABLE + 1.0)}) == 2
 
 
 def test_of_returns_a_slate_as_it_is_and_makes_one_of_anything_else():

@@ -10,7 +10,7 @@ from halfseen.factors.model import HalfSeenRows, choose_rank, fit_rank
 def offered(seed, *, rounds, offset=0.0, **settings):
     basics = {"dim": 30, "rank": 3, "n_arms": 8, "horizon": rounds, "noise_scale": 0.1}
     world = LowRankWorld(**basics | settings)
-    return offset + np.vstack([round.slate._table for round in world.realize(seed).rounds()])
+    return offset + np.vstack([round.slate.table for round in world.realize(seed).rounds()])
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_where_the_sets_do_not_meet_ambient_scores_decide_and_are_counted():
     policy = pslb(radius_scale=1e-3)
     for table, rewards in few_arms(40):
         before = copy_of(policy)
-        expected = before._model.score(Slate(table)._table, before._confidence.total)
+        expected = before._model.score(Slate(table).table, before._confidence.total)
         n_before = policy.n_fallbacks
         decision = policy.choose(table)
         if policy.n_fallbacks > n_before:

@@ -120,7 +120,7 @@ class LearnsWhatItExpects(Steps):
 
 class LearnsTheStartOfALog(Steps):
     def _play_logged(self, slate, rewards, contexts=None):
-        super()._play_logged(Slate(slate._table[:1]), rewards[:1])
+        super()._play_logged(Slate(slate.table[:1]), rewards[:1])
 
 
 class ForgetsWhenItGrows(Steps):

@@ -53,7 +53,7 @@ def test_a_catalogue_keeps_features_and_holes_of_its_items():
     shown = {}
     for slate, _, _, _ in BilinearWorld(horizon=30, n_items=12).realize(0).rounds():
         assert len(set(slate.items.tolist())) == 8
-        for item, row in zip(slate.items.tolist(), slate._table, strict=True):
+        for item, row in zip(slate.items.tolist(), slate.table, strict=True):
             assert np.array_equal(shown.setdefault(item, row), row, equal_nan=True)
     assert len(shown) == 12
     with pytest.raises(InvalidSettingError, match="n_items must be at least 8"):

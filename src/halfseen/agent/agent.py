@@ -201,7 +201,7 @@ class Agent(Replica):
         id, arms, asked, slate = event.body["id"], event.body["arms"], event.asked, ready.slate
         assert asked is not None
         waiting = self._ledger.waiting.get(id)
-        note = Note(1, -1, slate._table[arms[0]].copy(), slate._context)
+        note = Note(1, -1, slate.table[arms[0]].copy(), slate.context)
         return Decision(
             type(ready.policy).__name__,
             arms[0],

@@ -128,7 +128,7 @@ class Explanation:
             Measurement(name, gain, items[alone.argmax()], float(alone.max()), costs.get(name, 0.0))
             for name, gain, alone in own
         ]
-        if slate._context is not None:
+        if slate.context is not None:
             found += [
                 Measurement(name, gain, None, gain, costs.get(name, 0.0))
                 for name, gain in zip(context_columns, gains.context.tolist(), strict=True)

@@ -302,7 +302,7 @@ class Replica(Declared):
             policy._expect(note)
             places.append(Place(item, note))
         n, n_waiting = self._n_decisions + 1, len(self._ledger.waiting)
-        table, contexts = slate._table, ready.contexts
+        table, contexts = slate.table, ready.contexts
         changed: dict[str, Any] = {
             "_policy": policy,
             "_options": ready.options,
@@ -389,7 +389,7 @@ class Replica(Declared):
         """Learn from rows that somebody else chose."""
         assert event.asked is not None
         ready = ready or self._encoded(event.asked, log=True, lenient=True)
-        table, contexts = ready.slate._table, ready.contexts
+        table, contexts = ready.slate.table, ready.contexts
         policy = deepcopy(ready.policy)
         policy._play_logged(ready.slate, event.rewards, contexts)
         seen, context_seen, window = self._seen, self._context_seen, self._rewards
@@ -695,7 +695,7 @@ class Replica(Declared):
             encode = partial(_fitted, context) if lenient else context.encode
             shown, context = encode(asked.context, dim=max(1, known))
             policy.widen(context_dim=shown.dim, context_levels=context.levels(known))
-            contexts, row = shown._table, None if log else shown._table[0]
+            contexts, row = shown.table, None if log else shown.table[0]
         slate = Slate.of(table, context=row, items=numbers if has_ids else None)
         return Ready(policy, options, context, slate, contexts)
 

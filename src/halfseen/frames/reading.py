@@ -200,7 +200,7 @@ class Reader:
     def _of_array(self, options: Any) -> Rows:
         # A copy in any case: the encoder checks the values.
         is_plain = type(options) is np.ndarray
-        table = as_table(options).copy() if is_plain else Slate.of(options)._table
+        table = as_table(options).copy() if is_plain else Slate.of(options).table
         names = tuple(map(str, range(table.shape[1])))
         if self.id is not None or self.ignore or self.categorical:
             return self._of_columns(dict(zip(names, table.T, strict=True)))

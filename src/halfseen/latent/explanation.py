@@ -30,7 +30,7 @@ def reasons(
     widths: FloatArray,
 ) -> Reasons:
     """Return the parts of the scores of arms, with their context (1, context_dim)."""
-    features, table, theta = model.features, slate._table, _arm_theta(model)
+    features, table, theta = model.features, slate.table, _arm_theta(model)
     arm, intercept = features.arm, model.shift + float(model.theta[0])
     by_value = _weights(arm, theta) * _deviations(arm, table)
     by_hole = _by_mask(arm, table, theta)
@@ -119,11 +119,11 @@ def _context_theta(model: RewardModel, slate: Slate) -> tuple[FloatArray, FloatA
 
     Shapes (n_columns,) and (n_arms, n_columns).
     """
-    features, table = model.features, slate._table
+    features, table = model.features, slate.table
     n_columns, first = features.context.n_columns, 1 + features.arm.n_columns
     own = np.zeros((len(table), features.n_item_columns))
     own[:, model.item_columns] = model.item_taus * model.items.coefficients(
-        model.keys(table, slate._items), model.ridge.estimate
+        model.keys(table, slate.items), model.ridge.estimate
     )
     each = np.zeros((len(table), n_columns))
     each[:, features.by_item] = own[:, 1:]
@@ -155,7 +155,7 @@ def moved_by_seeing(
 
     Mask features are unchanged: choosing to measure an entry carries no information.
     """
-    features, table = model.features, slate._table
+    features, table = model.features, slate.table
     own, arm = _arm_theta(model), features.arm
     context = features.context.design(contexts)[0, features.right]
     own[features.left] += _crossed_theta(model) @ context
@@ -177,8 +177,8 @@ def _unexplained_share(model: RewardModel, slate: Slate, contexts: FloatArray) -
     """
     if not model.features.n_items:
         return np.ones(slate.n_arms)
-    _, c = model.design(slate._table, contexts)
-    covariances = model.items.of_each(model.keys(slate._table, slate._items)).covariance
+    _, c = model.design(slate.table, contexts)
+    covariances = model.items.of_each(model.keys(slate.table, slate.items)).covariance
     gain = (covariances[:, 0] * c).sum(axis=1)
     return np.asarray(np.clip(gain / c[:, 0], 0.0, 1.0))
 

@@ -350,7 +350,7 @@ class LatentUcb(Policy):
 
     def _context_row(self, slate: Slate) -> FloatArray:
         """Return the context of a slate, shape (1, context_dim); all hidden if it has none."""
-        return self._hidden_context if slate._context is None else slate._context[None]
+        return self._hidden_context if slate.context is None else slate.context[None]
 
     @property
     def _hidden_context(self) -> FloatArray:
@@ -368,7 +368,7 @@ class LatentUcb(Policy):
 
         Each round has its own random streams, so there is no stream state to save.
         """
-        probabilities, keys = None, item_keys(slate._table, slate._items)
+        probabilities, keys = None, item_keys(slate.table, slate.items)
         random = self._stream(exploration)
         scores[2] = model.draw(arms, random) if exploration == "thompson" else 0.0
         np.add(scores[1], scores[2], out=scores[0])
@@ -393,7 +393,7 @@ class LatentUcb(Policy):
         uniform = np.full(slate.n_arms, 1.0 / slate.n_arms)
         probabilities = np.eye(slate.n_arms)[arm] if probabilities is None else probabilities
         if self._stream("share").random() < share:
-            keys = item_keys(slate._table, slate._items)
+            keys = item_keys(slate.table, slate.items)
             arm = drawn(uniform, estimates, keys, self._stream("uniform"))
         return arm, (1.0 - share) * probabilities + share * uniform
 
@@ -403,13 +403,13 @@ class LatentUcb(Policy):
         The arms are sorted by their size and item first, so that neither their order nor units,
         offsets or the order of features matter.
         """
-        table = slate._table
+        table = slate.table
         latent = (
             HalfSeenRows(table).empty_model() if self._epoch is None else self._epoch.arms.factors
         )
         sizes = np.nansum(latent.residuals(table[:, : latent.dim]) ** 2, axis=1)
         place = self._stream("uniform").integers(slate.n_arms)
-        items = np.zeros(slate.n_arms) if slate._items is None else slate._items
+        items = np.zeros(slate.n_arms) if slate.items is None else slate.items
         arm = int(np.lexsort((items, sizes))[place])
         probabilities = np.full(slate.n_arms, 1.0 / slate.n_arms)
         return Choice(
@@ -463,8 +463,8 @@ class LatentUcb(Policy):
 
     def _observe(self, slate: Slate) -> None:
         """Add the arms, and their context, to those on which the next models are fitted."""
-        self._arms = self._arms.plus(slate._table, slate._items)
-        context = slate._context
+        self._arms = self._arms.plus(slate.table, slate.items)
+        context = slate.context
         if context is not None and (context == context).any():
             self._contexts = self._contexts.plus(context[None], None)
 
@@ -640,9 +640,9 @@ def _best(slate: Slate, scores: FloatArray) -> int:
 
     Items of which nothing is known have equal scores, wherever they stand.
     """
-    if slate._items is None:
+    if slate.items is None:
         return int(scores.argmax())
-    return int(np.lexsort((slate._items, -scores))[0])
+    return int(np.lexsort((slate.items, -scores))[0])
 
 
 def _without(pending: dict[int, Note], notes: Iterable[Note]) -> dict[int, Note]:

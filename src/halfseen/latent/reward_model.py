@@ -174,11 +174,11 @@ class RewardModel(NamedTuple):
 
     def candidates(self, slate: Slate, contexts: FloatArray) -> Candidates:
         """Return the arms of a slate, with their context (1, context_dim)."""
-        table = slate._table
+        table = slate.table
         phi, c = self.design(table, contexts)
         if not self.features.n_items:
             return Candidates(phi)  # φ̃ = φ
-        keys = self.keys(table, slate._items)
+        keys = self.keys(table, slate.items)
         conditioned, means, variances = self.items.conditioned(keys, c, phi)
         return Candidates(conditioned, keys, means, variances)
 

@@ -184,7 +184,7 @@ class Moments:
 
     def absorb(self, slate: Slate) -> None:
         """Add all arms of a slate."""
-        self.add(Slate.of(slate, self.dim)._table)
+        self.add(Slate.of(slate, self.dim).table)
 
     def fork(self) -> "Moments":
         """Return a copy to which arms can be added; this one can still be read."""

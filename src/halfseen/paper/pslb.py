@@ -291,7 +291,7 @@ class Pslb(Optimism, Drawing):
             parts = self._parts(slate, self._projection)
             self._n_fallbacks += parts is None
         if parts is None:
-            return Choice(*self._model.score(slate._table, self._confidence.total))
+            return Choice(*self._model.score(slate.table, self._confidence.total))
         return Choice(int(parts[0].argmax()), parts)
 
     def _estimated_basis(self, slate: Slate, moments: Moments) -> FloatArray:
@@ -314,7 +314,7 @@ class Pslb(Optimism, Drawing):
     def _parts(self, slate: Slate, projection: Projection) -> FloatArray | None:
         """Return score, estimate and width of each arm; None if the sets do not intersect."""
         points = np.empty((slate.n_arms, projection.rank))
-        _kernels.project(slate._table, projection.basis, points)
+        _kernels.project(slate.table, projection.basis, points)
         sets = projection.sets(self._model, self._confidence)
         return sets and self._drawn("pslb", partial(sampled_parts, points, sets, self.n_samples))
 
@@ -332,5 +332,5 @@ class Pslb(Optimism, Drawing):
         """Add the arms to those that determine the subspace, until it is estimated."""
         if self._moments is not None:
             moments = self._moments.fork()
-            moments.add(slate._table)
+            moments.add(slate.table)
             self._moments = moments

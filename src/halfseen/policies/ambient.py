@@ -68,7 +68,7 @@ class RidgePolicy(Policy):
 
     def _exploit(self, slate: Slate) -> Choice:
         """Choose the arm with the largest estimate."""
-        return Choice(*self._model.score(slate._table, lambda log_det, n_samples: 0.0))
+        return Choice(*self._model.score(slate.table, lambda log_det, n_samples: 0.0))
 
     def _reasons(self, slate: Slate) -> Reasons:
         """Return what each feature adds, hidden ones nothing, and the width as the bonus."""
@@ -118,7 +118,7 @@ class AmbientOful(Optimism, RidgePolicy):
 
     def decide(self, slate: Slate) -> Choice:
         """Choose the most optimistic arm."""
-        return Choice(*self._model.score(slate._table, self._confidence.total))
+        return Choice(*self._model.score(slate.table, self._confidence.total))
 
 
 @register_policy
@@ -180,13 +180,13 @@ class LinearThompson(RidgePolicy, Drawing):
     def _appraise(self, slate: Slate) -> FloatArray:
         """Return estimates with the posterior deviation as width, not with a draw."""
         scale = self._deviation
-        return self._model.score(slate._table, lambda log_det, n_samples: scale)[1]
+        return self._model.score(slate.table, lambda log_det, n_samples: scale)[1]
 
     def _shares(self, slate: Slate, estimates: FloatArray, arm: int) -> FloatArray:
         """Return the frequencies with which arms are best, in further draws of another stream."""
         random = self._stream("shares")
         white = self._deviation * self._model.whitened(slate.values)
-        return win_shares(row_keys(slate._table), estimates, white, arm, random)
+        return win_shares(row_keys(slate.table), estimates, white, arm, random)
 
     @property
     def _deviation(self) -> float:

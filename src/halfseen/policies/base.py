@@ -86,9 +86,9 @@ class Policy(Declared, ABC):
         `inner` is the note of an inner policy; one that contains others makes it if it is missing.
         """
         self._round += 1
-        chosen = slate._table[arm].copy()  # a decision does not keep its slate alive
-        item = None if slate._items is None else int(slate._items[arm])
-        return Note(self._round, self._latest_epoch, chosen, slate._context, item, inner)
+        chosen = slate.table[arm].copy()  # a decision does not keep its slate alive
+        item = None if slate.items is None else int(slate.items[arm])
+        return Note(self._round, self._latest_epoch, chosen, slate.context, item, inner)
 
     @property
     def _is_refit_due(self) -> bool:
@@ -340,9 +340,11 @@ class Policy(Declared, ABC):
     ) -> None:
         """Learn from valid logged arms, with the context of each; call it on a copy."""
         for row, reward in enumerate(rewards):
-            arm = Slate(slate._table[row : row + 1])
-            arm._items = None if slate._items is None else slate._items[row : row + 1]
-            arm._context = None if contexts is None else contexts[row]
+            arm = Slate(
+                slate.table[row : row + 1],
+                context=None if contexts is None else contexts[row],
+                items=None if slate.items is None else slate.items[row : row + 1],
+            )
             self.update(self._play(arm)[1], reward)
 
     def _noted(self, decision: Decision, verb: str) -> Note:
@@ -392,8 +394,8 @@ class Policy(Declared, ABC):
 
     def _checked(self, options: Any, context: Any = None, items: Any = None) -> Slate:
         slate = Slate.of(options, self.dim, context=context, items=items)
-        if slate._context is not None:
-            self._check_context(len(slate._context))
+        if slate.context is not None:
+            self._check_context(len(slate.context))
         return slate
 
     def _check_context(self, dim: int) -> None:

@@ -119,13 +119,13 @@ class EpsilonGreedy(ItemPolicy):
         parts = self._appraise(slate)
         best = parts[0] == parts[0].max()
         law = epsilon / slate.n_arms + (1.0 - epsilon) * best / np.count_nonzero(best)
-        keys = item_keys(slate._table, slate._items)
+        keys = item_keys(slate.table, slate.items)
         arm = drawn(law, parts[1], keys, self._stream("epsilon"))
         return Choice(arm, parts, probabilities=law)
 
     def _appraise(self, slate: Slate) -> FloatArray:
         """Return estimates; there are no widths."""
-        rows = self._rows(slate._table, slate._items, slate._context)
+        rows = self._rows(slate.table, slate.items, slate.context)
         items, parts = rows[:, 0], np.full((3, slate.n_arms), self._mean)
         parts[2] = 0.0
         for item in set(items.tolist()) & self._models.keys():

@@ -281,7 +281,7 @@ class Imputed(Exploring, ViewedPolicy):
         return Filler(self.imputer, rows, self.seed)
 
     def _view(self, slate: Slate) -> FloatArray:
-        return self._filler.fill(slate._table)
+        return self._filler.fill(slate.table)
 
     def _prepare(self, slate: Slate) -> None:
         """Fit the imputer if it is due, and add the slate to the sample."""
@@ -298,7 +298,7 @@ class Imputed(Exploring, ViewedPolicy):
     def _observe(self, slate: Slate) -> None:
         """Add the slate to the sample."""
         self._reservoir = self._reservoir.fork()
-        self._reservoir.add(slate._table)
+        self._reservoir.add(slate.table)
 
 
 _CONSTANT = 1e-12  # a column whose deviation is a smaller share of its size is constant
@@ -364,7 +364,7 @@ class Standardized(Imputed):
         return np.hstack([*parts, np.ones((len(table), 1))])
 
     def _view(self, slate: Slate) -> FloatArray:
-        return self._columns(slate._table)
+        return self._columns(slate.table)
 
     def _fit(self, rows: FloatArray) -> None:
         """Fit imputer and scaling, and learn all rewards so far again."""

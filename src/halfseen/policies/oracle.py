@@ -82,4 +82,4 @@ class Oracle(Exploring, ViewedPolicy):
         return len(self.basis)
 
     def _view(self, slate: Slate) -> FloatArray:
-        return self._lift.coordinates(slate._table)
+        return self._lift.coordinates(slate.table)

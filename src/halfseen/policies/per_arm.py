@@ -173,7 +173,7 @@ class PerArmRidge(ItemPolicy):
 
     def _drawn(self, slate: Slate, parts: FloatArray) -> Choice:
         """Choose the item with the largest draw."""
-        keys, white = item_keys(slate._table, slate._items), np.diag(parts[2])
+        keys, white = item_keys(slate.table, slate.items), np.diag(parts[2])
         random = self._stream("thompson")
         items, copies = np.unique(keys, return_inverse=True)
         parts[2] *= random.standard_normal(len(items))[copies]
@@ -186,9 +186,9 @@ class PerArmRidge(ItemPolicy):
         return self._parts(slate, self.radius)
 
     def _parts(self, slate: Slate, radius: float) -> FloatArray:
-        context = np.full(self.context_dim, np.nan) if slate._context is None else slate._context
+        context = np.full(self.context_dim, np.nan) if slate.context is None else slate.context
         point = self._scaling.points(context[None])
-        unknown, keys = self._fresh(), item_keys(slate._table, slate._items).tolist()
+        unknown, keys = self._fresh(), item_keys(slate.table, slate.items).tolist()
         known = {key: self._models.get(key, unknown).predict(point) for key in set(keys)}
         parts = np.empty((3, slate.n_arms))
         for arm, key in enumerate(keys):
@@ -220,7 +220,7 @@ class PerArmRidge(ItemPolicy):
 
     def _observe(self, slate: Slate) -> None:
         """Add the context to those from which means and deviations are computed."""
-        context = slate._context
+        context = slate.context
         if context is not None and (context == context).any():
             self._contexts = self._contexts.fork()
             self._contexts.add(context[None])

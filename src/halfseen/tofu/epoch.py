@@ -239,7 +239,7 @@ class Epoch:
 
     def score(self, slate: Slate) -> tuple[int, FloatArray]:
         """Return the chosen arm; and score, estimate and width of each, shape (3, n_arms)."""
-        points = self._lift(slate._table)
+        points = self._lift(slate.table)
         check_identified(slate, points)
         return self.model.score(points, self.confidence.total)
 

@@ -125,7 +125,7 @@ def coordinates(basis: FloatArray, slate: Slate, ridge: float = 0.0) -> FloatArr
     [[5.0]]
     """
     slate, ridge = Slate.of(slate, basis.shape[0]), checked_impute_ridge(ridge)
-    latent = Lift.least_squares(basis, ridge).coordinates(slate._table)
+    latent = Lift.least_squares(basis, ridge).coordinates(slate.table)
     check_identified(slate, latent)
     return latent
 

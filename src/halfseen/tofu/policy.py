@@ -280,7 +280,7 @@ class TofuPov(Optimism, Policy):
 
     def _offer(self, slate: Slate) -> None:
         self._offered = self._offered.fork()
-        self._offered.add(slate._table)
+        self._offered.add(slate.table)
 
     def _observe(self, slate: Slate) -> None:
         """Add the arms to those from which the next subspace is estimated."""

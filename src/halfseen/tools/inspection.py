@@ -253,7 +253,7 @@ class Inspector:
         # One level of a category follows from the others.
         kept = [column.features[bool(column.levels) :] for column in columns]
         ends = np.cumsum([len(features) for features in kept]).tolist()
-        self.table: FloatArray = np.ascontiguousarray(slate._table[:, np.concatenate(kept)])
+        self.table: FloatArray = np.ascontiguousarray(slate.table[:, np.concatenate(kept)])
         limits = limits_of(self.table)
         self.n_implausible = n_implausible(self.table, limits).astype(int)
         self.table = plausible(self.table, limits)

@@ -112,7 +112,7 @@ class Log(NamedTuple):
             return None
         columns = [cells_of(column, rows) for column in self.context.columns]
         some = Rows(rows.tolist(), self.context.names, columns)
-        return self.encoder.encode(some, dim=1).slate._table
+        return self.encoder.encode(some, dim=1).slate.table
 
     def context_dicts(self, rows: IntArray) -> Iterator[dict[str, Any]]:
         """Yield the contexts of decisions as dicts; None where hidden."""

@@ -54,7 +54,7 @@ class Encoded:
         if isinstance(log.options[0], Mapping):
             rows = Reader(id=item, unique=False).read(log.options)
         self.log, self.numbers = log, np.array(rows.numbers())
-        self.table: FloatArray = Encoder().encode(rows, dim=1).slate._table
+        self.table: FloatArray = Encoder().encode(rows, dim=1).slate.table
         places = {each: at for at, each in enumerate(dict.fromkeys(log.items))}
         own = np.array([places[each] for each in log.items])
         labels = own[:, None] == np.arange(min(len(places), MOST_LABELS))

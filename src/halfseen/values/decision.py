@@ -390,7 +390,7 @@ def _plain_row(row: FloatArray) -> list[float | None]:
 
 def _row(values: Any) -> FloatArray:
     row = [math.nan if value is None else checks.real("values", value) for value in values]
-    seen: FloatArray = Slate([row])._table[0]
+    seen: FloatArray = Slate([row]).table[0]
     return seen
 
 

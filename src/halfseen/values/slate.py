@@ -65,7 +65,7 @@ class Slate:
     Paper: eq:missing_model_bernoulli
     """
 
-    # One array with NaN where hidden, never changed; `values` and `mask` are derived from it.
+    # Policies keep the table without a copy; `values` and `mask` are derived from it.
     __slots__ = ("_context", "_items", "_table")
 
     def __init__(
@@ -84,6 +84,7 @@ class Slate:
         table: FloatArray = empty(given.shape)
         if not _tables.copy_checked(given, table, SMALLEST, LARGEST):
             raise _out_of_range_error(given, ~np.isnan(given))
+        table.setflags(write=False)
         self._table = table
         self._context = None if context is None else _checked_context(context)
         self._items = None if items is None else _as_items(items, len(table))
@@ -103,10 +104,8 @@ class Slate:
                 slate._context if context is None else _checked_context(context),
                 slate._items if items is None else _as_items(items, slate.n_arms),
             )
-        if dim is not None and slate._table.shape[1] != dim:
-            raise InvalidSlateError(
-                f"a slate must have {dim} features per arm, got {slate._table.shape[1]}"
-            )
+        if dim is not None and slate.dim != dim:
+            raise InvalidSlateError(f"a slate must have {dim} features per arm, got {slate.dim}")
         return slate
 
     def contexts(self, given: Any) -> FloatArray | None:
@@ -117,7 +116,7 @@ class Slate:
         if given is None:
             context = self._context
             return None if context is None else np.tile(context, (self.n_arms, 1))
-        table = Slate.of(given)._table
+        table = Slate.of(given).table
         if len(table) != self.n_arms:
             raise InvalidSlateError(
                 f"there must be a context for each of {self.n_arms} arms, got {len(table)}"
@@ -138,9 +137,17 @@ class Slate:
         table: FloatArray, context: FloatArray | None, items: NDArray[np.int64] | None
     ) -> "Slate":
         """Return a slate of parts that were checked before."""
+        for part in (table, context, items):
+            if part is not None:
+                part.setflags(write=False)
         slate = object.__new__(Slate)
         slate._table, slate._context, slate._items = table, context, items
         return slate
+
+    @property
+    def table(self) -> FloatArray:
+        """Feature values, NaN where hidden; read-only, shape (n_arms, dim)."""
+        return self._table
 
     @property
     def values(self) -> FloatArray:
@@ -177,6 +184,12 @@ class Slate:
             return NotImplemented
         return all(_equal(getattr(self, name), getattr(other, name)) for name in Slate.__slots__)
 
+    def __hash__(self) -> int:
+        return hash((self.values + 0.0).tobytes())  # −0 and 0 are equal
+
+    def __reduce__(self) -> Any:
+        return Slate._with, (self._table, self._context, self._items)  # copies are read-only too
+
     def __repr__(self) -> str:
         more = "" if self._context is None else f", context_dim={len(self._context)}"
         return f"Slate(n_arms={self.n_arms}, dim={self.dim}, seen={self.mask.mean():.0%}{more})"
@@ -192,12 +205,12 @@ def _checked_context(context: Any) -> FloatArray:
     """
     try:
         is_masked = isinstance(context, MaskedArray) and context.ndim == 1
-        row = Slate(context[None] if is_masked else [context])._table[0]
+        row: FloatArray = Slate(context[None] if is_masked else [context]).table[0]
     except InvalidSlateError as error:
         raise InvalidSlateError(
             f"a context must be one row of numbers, shape (context_dim,): {error}"
         ) from None
-    return read_only(row)
+    return row
 
 
 def _equal(ours: Any, theirs: Any) -> bool:
