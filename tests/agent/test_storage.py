@@ -285,6 +285,39 @@ def test_a_lease_ends_at_its_deadline_and_does_not_survive_a_clock_that_was_set_
 # What goes wrong
 
 
+@pytest.mark.parametrize("left", ["nothing", "a log of a killed process"])
+def test_processes_that_open_one_file_at_once_all_succeed(tmp_path, left):
+    source = new(tmp_path / "source.db")
+    source.choose(DOSES)
+    trials = [tmp_path / f"{trial}.db" for trial in range(10)]
+    if left != "nothing":
+        for suffix in ("", "-wal"):  # of an open file: as after `kill -9`
+            content = Path(f"{source._storage.place}{suffix}").read_bytes()
+            for path in trials:
+                Path(f"{path}{suffix}").write_bytes(content)
+    assert [_opened_together(path) for path in trials] == [[0] * 4] * len(trials)
+
+
+def _opened_together(path):
+    """Return the exit codes of four processes that open a file at the same moment."""
+    hold, release = os.pipe()
+    children = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            os.close(release)
+            os.read(hold, 1)  # until the parent closes its end
+            try:
+                new(path).choose(DOSES)
+            finally:
+                os._exit(sys.exc_info()[0] is not None)
+        children.append(child)
+    os.close(release)
+    os.close(hold)
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
 def test_a_server_that_is_killed_is_an_error_and_then_goes_on(server, tmp_path):
     agent = new(server.url, name="killed", id=None)
     first = agent.choose(DOSES)

@@ -207,13 +207,14 @@ class Sqlite(Database):
                     "process"
                 )
             self._check_ours()
-        connection = sqlite3.connect(
+        self._connection = sqlite3.connect(
             self.path, timeout=0.0, isolation_level=None, check_same_thread=False
         )
-        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        # Reads the file, which another process may be creating or recovering.
+        self._run(f"PRAGMA synchronous = {self._synchronous}")
         found = os.stat(self.path)
         self._file = found.st_dev, found.st_ino
-        return connection
+        return self._connection
 
     def _is_usable(self) -> bool:
         """If the file was deleted or replaced, SQLite would write to the old one."""
