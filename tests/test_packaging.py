@@ -33,7 +33,12 @@ def names_of(requirements):
 
 
 def test_the_changelog_and_the_citation_have_the_version_and_its_date():
-    version, date = re.search(r"^## (\S+) \((.*)\)$", read("CHANGELOG.md"), re.MULTILINE).groups()
+    """What is not released yet may stand above it, with a higher number."""
+    found = re.findall(r"^## (\S+) \((.*)\)$", read("CHANGELOG.md"), re.MULTILINE)
+    waiting = [version for version, date in found if date == "unreleased"]
+    version, date = found[len(waiting)]
+    assert [each for each, _ in found] == sorted([each for each, _ in found], reverse=True)
+    assert waiting == [each for each, _ in found[:1] if each != halfseen.__version__]
     assert version == halfseen.__version__
     citation = read("CITATION.cff")
     assert f"\nversion: {version}\n" in citation
