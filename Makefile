@@ -8,7 +8,7 @@ PIP    := -m pip --disable-pip-version-check install -q
 LOCKED := $(PIP) --require-hashes -r
 ITSELF := $(PIP) --no-deps --no-build-isolation -e .
 
-.PHONY: demo test coverage soak test-base test-browser test-postgres docs figures gallery check bench format clean
+.PHONY: demo test coverage soak test-base test-browser test-cluster test-postgres docs figures gallery check bench format clean
 .PHONY: audit dist test-dist lock licences
 .DEFAULT_GOAL := test
 
@@ -52,6 +52,10 @@ test-postgres: $(READY)
 	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq postgresql >/dev/null; } \
 	  || { echo "needs PostgreSQL: apt-get install postgresql"; exit 1; }
 	HALFSEEN_POSTGRES=required $(BIN)/python -m pytest tests/agent/test_storage.py -k "postgres or server"
+
+# Studies and tables on a real Dask cluster: a scheduler and two workers in processes of their own.
+test-cluster: $(READY)
+	OMP_NUM_THREADS=1 HALFSEEN_CLUSTER=required $(BIN)/python -m pytest tests/simulation/test_cluster.py
 
 # The page of results and the site in a real browser. Debian's packages are installed where they are missing and it may be.
 BROWSER_READY := $(VENV)/.browser-ready

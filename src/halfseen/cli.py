@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -102,6 +102,9 @@ def reproduce(
     p: Probs = None,
     methods: Methods = None,
     jobs: Jobs = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Run on this Dask scheduler: tcp://10.0.0.1:8786.")
+    ] = None,
     out: Out = None,
     imports: Import = None,
 ) -> None:
@@ -114,10 +117,11 @@ def reproduce(
         several, failed = len(names) > 1, False
         # All of them before the first is run, so that a wrong option is reported at once.
         studies = [_part_of(name, scale, seeds, p, methods) for name in names]
-        for each, study in zip(names, studies, strict=True):
-            folder = _folder_for(each, scale, out / each if several and out else out)
-            results = _run(study, folder, console, jobs=jobs)
-            failed |= not _show_report(study.report(results), console)
+        with _workers(cluster, jobs):
+            for each, study in zip(names, studies, strict=True):
+                folder = _folder_for(each, scale, out / each if several and out else out)
+                results = _run(study, folder, console, jobs=jobs)
+                failed |= not _show_report(study.report(results), console)
         if several or out is None:
             _write_page(folder.parent, console)
         if failed:
@@ -455,6 +459,17 @@ def _folder_for(name: str, scale: str, out: Path | None) -> Path:
     if out is not None:
         return out
     return RESULTS / name if scale == "paper" else RESULTS / scale / name
+
+
+def _workers(cluster: str | None, jobs: int | None) -> AbstractContextManager[None]:
+    """Return what makes a Dask cluster run all cells, if there is one."""
+    if cluster is None:
+        return nullcontext()
+    if jobs is not None:
+        raise StudyError(f"--jobs must be left out: a cluster has its own workers, got {jobs}")
+    from halfseen.simulation.cluster import connected
+
+    return connected(cluster)
 
 
 def _run(study: "Study", folder: Path, console: Console, **how: Any) -> "Results":

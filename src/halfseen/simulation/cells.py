@@ -215,7 +215,7 @@ _NOT_COMPUTING = (
     "tools",
     *(f"paper/{name}.py" for name in ("claims", "published", "study")),
     *("paper/__init__.py", "paper/studies"),
-    *(f"simulation/{name}.py" for name in ("results", "simulate", "store", "tune")),
+    *(f"simulation/{name}.py" for name in ("cluster", "results", "simulate", "store", "tune")),
 )
 
 

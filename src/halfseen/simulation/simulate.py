@@ -17,6 +17,7 @@ from halfseen.lazy import from_extra
 from halfseen.log import logger
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy
+from halfseen.simulation import cluster
 from halfseen.simulation.cells import Cell, CellKey, Result, run_cell
 from halfseen.simulation.methods import MEASURE, MEASURES, Method, OwnMethod, method_from
 from halfseen.simulation.results import Results, prob_of, versions
@@ -201,7 +202,14 @@ def _in_parallel(
     with from_extra("paper", "set jobs=1"):
         import joblib
         from joblib.externals.loky.process_executor import TerminatedWorkerError
-    if jobs is None and joblib.parallel.get_active_backend()[1] is None:
+    # Long ones first, so that no core waits for the last.
+    order = sorted(range(len(cells)), key=lambda place: -cells[place].horizon)
+    backend, workers = joblib.parallel.get_active_backend()
+    if (client := getattr(backend, "client", None)) is not None:  # of Dask
+        calls = [(_run_in_worker, _named_in(cells[at]), at, cells[at], run) for at in order]
+        yield from cluster.run_on(client, calls)
+        return
+    if jobs is None and workers is None:
         jobs = joblib.cpu_count()
     parallel = joblib.Parallel(
         n_jobs=jobs,
@@ -210,8 +218,6 @@ def _in_parallel(
         initializer=_begin_worker,  # used by backends that start processes
         initargs=(os.getpid(), tuple(_plugins)),
     )
-    # Long ones first, so that no core waits for the last.
-    order = sorted(range(len(cells)), key=lambda place: -cells[place].horizon)
     task = joblib.delayed(_run_in_worker)
     try:
         with _ctrl_c_ignored():  # workers are started here, and inherit it before they import
@@ -246,21 +252,18 @@ def _begin_worker(caller: int, names: Sequence[str]) -> None:
             time.sleep(0.5)
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    if os.getppid() == caller:  # workers of Ray are started by others
+        threading.Thread(target=watch, daemon=True).start()
     for name in names:
         load_plugin(name)
 
 
 def _named_in(cell: Cell) -> list[Any]:
-    """Return the policies and the measure that a cell names.
-
-    A worker does not run the caller's script, so it must be given the classes defined there.
-    Unpickling a measure imports its module, which registers it.
-    """
-    if cell.method.policy == MEASURE:
-        return [MEASURES[cell.method.settings["measure"]]]
-    with suppress(HalfseenError):  # an unknown name fails the cell
-        return [each for each in cell.method.classes() if issubclass(each, Policy)]
+    """Return the measure or the classes that a cell names, which a worker may not know."""
+    with suppress(HalfseenError, LookupError):  # an unknown name fails the cell
+        if cell.method.policy == MEASURE:
+            return [MEASURES[cell.method.settings["measure"]]]
+        return list(cell.method.classes())
     return []
 
 
@@ -268,7 +271,9 @@ def _run_in_worker(
     named: Sequence[Any], place: int, cell: Cell, run: Callable[[Cell], Result]
 ) -> tuple[int, Result]:
     for each in named:
-        if isinstance(each, type):
+        if not isinstance(each, type):
+            MEASURES[cell.method.settings["measure"]] = each
+        elif issubclass(each, Policy):  # ingredients are known once they are unpickled
             register_policy(each)
     with _one_blas_thread():
         return place, run(cell)
