@@ -105,6 +105,10 @@ def reproduce(
     cluster: Annotated[
         str | None, typer.Option(help="Run on this Dask scheduler: tcp://10.0.0.1:8786.")
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(help="Only this part of the cells: 3/20. `merge` joins the folders."),
+    ] = None,
     out: Out = None,
     imports: Import = None,
 ) -> None:
@@ -117,14 +121,45 @@ def reproduce(
         several, failed = len(names) > 1, False
         # All of them before the first is run, so that a wrong option is reported at once.
         studies = [_part_of(name, scale, seeds, p, methods) for name in names]
+        part = parse_shard(shard)
         with _workers(cluster, jobs):
             for each, study in zip(names, studies, strict=True):
                 folder = _folder_for(each, scale, out / each if several and out else out)
-                results = _run(study, folder, console, jobs=jobs)
-                failed |= not _show_report(study.report(results), console)
-        if several or out is None:
+                if shard is not None:
+                    folder /= "shard-{}-of-{}".format(*part)
+                results = _run(study, folder, console, jobs=jobs, shard=part)
+                if shard is None:
+                    failed |= not _show_report(study.report(results), console)
+                else:
+                    failed |= not _show_failures(results, folder, console)
+        if shard is None and (several or out is None):
             _write_page(folder.parent, console)
         if failed:
+            raise typer.Exit(1)
+
+
+@app.command()
+def merge(
+    out: Annotated[Path, typer.Argument(help="Folder for all results.")],
+    folders: Annotated[list[Path], typer.Argument(help="Folders that `reproduce --shard` wrote.")],
+) -> None:
+    """Join the finished cells of several folders; exit with 1 if shards are missing.
+
+    Then the command without --shard writes tables and the report, and runs what is missing.
+    """
+    with _explained() as console:
+        from halfseen.simulation.store import Store, missing_shards
+
+        store = Store(out)
+        n_new, n_damaged = store.merge(folders)
+        console.print(f"{n_new} new cells in {out}", soft_wrap=True, markup=False)
+        if n_damaged:
+            console.print(f"left out, because they are damaged: {n_damaged} lines")
+        missing = missing_shards(folders)
+        for study, n_shards, places in missing:
+            listed = ", ".join(map(str, places))
+            console.print(f"[red]missing shards[/] of {study}: {listed} of {n_shards}")
+        if missing:
             raise typer.Exit(1)
 
 
@@ -402,6 +437,18 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return seeds
 
 
+def parse_shard(text: str | None) -> tuple[int, int]:
+    """Return which part of how many is meant; without a text the whole.
+
+    >>> parse_shard("3/20"), parse_shard(None)
+    ((3, 20), (1, 1))
+    """
+    place, _, n_shards = (text or "1/1").partition("/")
+    if place.isdecimal() and n_shards.isdecimal() and 1 <= int(place) <= int(n_shards):
+        return int(place), int(n_shards)
+    raise StudyError(f"--shard must be a part of all, from 1/20 to 20/20, got {text!r}")
+
+
 def _words(text: str | None) -> list[str] | None:
     """Return the parts of a comma-separated list."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
@@ -506,14 +553,18 @@ def _show_report(report: "Report", console: Console) -> bool:
     if report.not_from_paper:
         console.print(f"not from the paper: {'; '.join(report.not_from_paper)}", markup=False)
     console.print(f"report: {written}", soft_wrap=True, markup=False)
-    failures = report.results.failures
+    return _show_failures(report.results, report.folder, console)
+
+
+def _show_failures(results: "Results", folder: Path, console: Console) -> bool:
+    """Print how many cells failed, and return whether all succeeded."""
+    failures = results.failures
     if failures:
         key, error = failures[0]
         example = f"{tuple(key)}: {error.strip().splitlines()[-1]}"
-        n_cells = len(report.results.per_seed)
         console.print(
-            f"[bold red]{len(failures)} of {n_cells} cells failed[/], for example "
-            f"{escape(example)}\ntracebacks: {escape(str(report.folder / 'failures.txt'))}",
+            f"[bold red]{len(failures)} of {len(results.per_seed)} cells failed[/], for example "
+            f"{escape(example)}\ntracebacks: {escape(str(folder / 'failures.txt'))}",
             soft_wrap=True,
         )
     return not failures

@@ -1,6 +1,7 @@
 """What a study is: worlds, methods and seeds as data, and what is drawn and claimed from them."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -194,6 +195,26 @@ class Study:
             for key in setting.tuned()
         ]
 
+    def unit(self, key: CellKey) -> Place | CellKey:
+        """Return what a cell shares a shard with: all that is tuned together, or nothing."""
+        source = self.settings[key.setting].source(key.method)
+        return key if source is None else (key.setting, key.p, source)
+
+    def shard(self, place: int, n_shards: int) -> set[Place | CellKey]:
+        """Return what is run in one of several shards, which have about as many rounds to play."""
+        rounds: Counter[Place | CellKey] = Counter()
+        for cell in self.cells():
+            rounds[self.unit(cell.key)] += cell.horizon
+        for task in self.tasks():
+            rounds[self.unit(task.place)] += sum(cell.horizon for cell in task.cells())
+        totals, mine = [0] * n_shards, set()
+        for unit, number in rounds.most_common():
+            least = totals.index(min(totals))
+            totals[least] += number
+            if least == place - 1:
+                mine.add(unit)
+        return mine
+
     def at(self, scale: str) -> "Study":
         """Return the study at a scale: "paper" is the full size."""
         checks.one_of("scale", scale, ("paper", "smoke"))
@@ -360,12 +381,18 @@ def all_methods(results: Results, label: str, caption: str, methods: Keys, p: fl
 
 
 def run_study(
-    study: Study, store: Store | None = None, *, write: bool = True, **how: Any
+    study: Study,
+    store: Store | None = None,
+    *,
+    write: bool = True,
+    shard: tuple[int, int] = (1, 1),
+    **how: Any,
 ) -> Results:
     """Run what a store does not have of a study, and return (and write) its results.
 
     `how` are `jobs` and `progress`; these and `write` are as in `simulate.run`. What was chosen
-    joins the manifest and `calibration.csv`.
+    joins the manifest and `calibration.csv`. `shard` is a part of the study: (3, 20) is the third
+    of 20, which together have every cell once.
 
     Raises
     ------
@@ -373,7 +400,11 @@ def run_study(
         A candidate failed on a validation seed.
     """
     manifest: dict[str, Any] = {"study": study.to_dict(), "scale": study.scale}
-    tasks, started = study.tasks(), time.perf_counter()
+    if shard != (1, 1):
+        manifest["shard"] = list(shard)
+    mine = study.shard(*shard)
+    tasks = [task for task in study.tasks() if study.unit(task.place) in mine]
+    started = time.perf_counter()
     found = run_tasks(tasks, store, **how) if tasks else []
     chosen = {task.place[1:4]: each.chosen for task, each in zip(tasks, found, strict=True)}
     if tasks:
@@ -382,7 +413,8 @@ def run_study(
             for (setting, p, key), settings in chosen.items()
         ]
         manifest["tuned"] = {"chosen": rows, "seconds": round(time.perf_counter() - started, 1)}
-    results = simulate.run(study.cells(chosen), store, write=write, manifest=manifest, **how)
+    cells = [cell for cell in study.cells(chosen) if study.unit(cell.key) in mine]
+    results = simulate.run(cells, store, write=write, manifest=manifest, **how)
     if store is not None and write:
         if found:
             write_calibration(store.folder, found)

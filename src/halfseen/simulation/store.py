@@ -3,9 +3,9 @@
 import json
 import os
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +84,84 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         plain = asdict(result)
         line = {**cell.key._asdict(), "fingerprint": cell.fingerprint, "result": plain}
-        text = json.dumps({**line, "checksum": _checksum(plain)}, allow_nan=False) + "\n"
-        with self.path.open("ab") as file:
-            file.write(f"\n{text}".encode() if self._is_cut else text.encode())
-        self._is_cut = False
+        self._append(json.dumps({**line, "checksum": _checksum(plain)}, allow_nan=False).encode())
         self._results[cell.fingerprint] = result
+
+    def _append(self, line: bytes) -> None:
+        with self.path.open("ab") as file:
+            file.write((b"\n" if self._is_cut else b"") + line + b"\n")
+        self._is_cut = False
+
+    def merge(self, folders: Iterable[str | os.PathLike[str]]) -> tuple[int, int]:
+        """Add the finished cells of other folders, each once.
+
+        Returns
+        -------
+        tuple of int
+            The number of cells that are new, and of damaged lines, which are left out.
+
+        Raises
+        ------
+        StudyError
+            A folder has no finished cells, or two of them have different results of one cell.
+        """
+        paths = [Path(folder) / _FILE for folder in folders]
+        for path in paths:
+            if not path.exists():
+                raise StudyError(f"{path.parent} has no finished cells: there is no {_FILE}")
+        new: dict[str, bytes] = {}
+        n_damaged = 0
+        with self.writing():
+            found = {key: (result, self.folder) for key, result in self._results.items()}
+            for path in paths:
+                for line in path.read_bytes().split(b"\n"):
+                    if (each := _read(line)) is None:
+                        n_damaged += bool(line)
+                        continue
+                    key, result = each
+                    if key not in found or _better(result, path.parent, *found[key], line):
+                        found[key], new[key] = (result, path.parent), line
+            for line in new.values():
+                self._append(line)
+            self._results = {key: result for key, (result, _) in found.items()}
+        return len(new), n_damaged
+
+
+def missing_shards(
+    folders: Iterable[str | os.PathLike[str]],
+) -> list[tuple[str, int, list[int]]]:
+    """Return which shards no folder has: name of the study, number of shards, missing ones.
+
+    A shard that was stopped has no manifest, and counts as missing.
+    """
+    there: dict[tuple[str, int], set[int]] = {}
+    for folder in folders:
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            manifest = json.loads((Path(folder) / "manifest.json").read_bytes())
+            place, n_shards = manifest["shard"]
+            there.setdefault((manifest["study"]["name"], n_shards), set()).add(place)
+    return [
+        (study, n_shards, missing)
+        for (study, n_shards), places in there.items()
+        if (missing := [at for at in range(1, n_shards + 1) if at not in places])
+    ]
+
+
+def _better(result: Result, folder: Path, known: Result, other: Path, line: bytes) -> bool:
+    """Return whether a result takes the place of one that failed.
+
+    Raises
+    ------
+    StudyError
+        Both are complete and differ in more than their duration.
+    """
+    if known.status == result.status == "ok" and replace(known, seconds=result.seconds) != result:
+        cell = tuple(json.loads(line)[name] for name in CellKey._fields)
+        raise StudyError(
+            f"{other} and {folder} have different results of {cell}, although code, data and "
+            "settings are the same: find out which one is wrong, and leave its folder out"
+        )
+    return known.status != "ok" and result.status == "ok"
 
 
 @contextmanager
