@@ -39,6 +39,27 @@ def test_columns_without_a_scale_are_left_alone(column):
     assert (limits_of(np.asarray(column, float)[:, None]) == no_limits(1)).all()
 
 
+@pytest.mark.parametrize("n", [20, 21, 40, 100, 499, 500, 2000])
+def test_two_values_are_never_implausible_however_many_there_are_of_each(n):
+    ones = (np.arange(n)[:, None] < np.linspace(0, n, min(n, 500) + 1).round()).astype(float)
+    for low, high in ((0.0, 1.0), (1.0, 0.0), (-999.0, 40.0)):
+        columns = np.where(ones, high, low)
+        limits = limits_of(columns)
+        assert np.array_equal(plausible(columns, limits), columns)
+
+
+def test_small_counts_are_never_implausible_however_rare_they_are():
+    counts = 1.0 * (np.arange(500)[:, None] < np.arange(501))
+    counts[:3] = 20.0
+    assert np.array_equal(plausible(counts, limits_of(counts)), counts)
+
+
+def test_no_level_of_a_category_is_implausible():
+    for seed in range(20):
+        levels = np.eye(20)[np.random.default_rng(seed).integers(0, 20, 2000)]
+        assert (limits_of(levels)[1] >= 1.0).all()
+
+
 def test_counts_that_are_mostly_zero_have_the_scale_of_their_outer_quantiles():
     counts = np.repeat([0.0, 2.0], [80, 20])[:, None]
     assert limits_of(counts).ravel().tolist() == [-40.0, 40.0]

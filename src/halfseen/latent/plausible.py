@@ -12,7 +12,10 @@ A value that a quarter of the entries share can be a quartile itself and says no
 scale of the others, such as the 0 of amounts that are mostly 0, or a common code: quartiles are
 those of the other entries then. What most entries have is plausible in any case. Where quartiles
 coincide, the distance of the 5 % and 95 % quantiles takes the place of q₃ − q₁; where that is 0,
-nothing is hidden. Quantiles are those of at most 500 rows, and of at least 20 values.
+nothing is hidden. Quantiles are those of at most 500 rows, and of at least 20 values. They are
+values of the feature, the next ones outward, never points between two of them: a scale of .05 would
+hide the ones of a column of which 5 % are 1 and the others 0. So a feature with two values is never
+implausible, and neither are whole numbers from 0 to 20.
 
 Clipping values that are less absurd would help skewed columns, but rows of low rank with heavy
 tails are no longer of low rank then.
@@ -49,14 +52,14 @@ def limits_of(table: FloatArray) -> FloatArray:
     if not len(usable):
         return limits
     rows = np.sort(rows[:, usable], axis=0)  # hidden entries come last
-    low, high = _quantiles(rows, 0.25, 0.75)
+    low, high = _between(rows, 0.25)
     (common, n_common), n_seen = _most_common(rows), _n_seen(rows)
     shared = np.flatnonzero((n_common >= 0.25 * n_seen) & (n_seen - n_common >= _FEWEST))
     others = np.where(rows[:, shared] == common[shared], np.nan, rows[:, shared])
-    quartiles = _quantiles(np.sort(others, axis=0), 0.25, 0.75)
-    differ = quartiles[1] > quartiles[0]
-    low[shared[differ]], high[shared[differ]] = quartiles[:, differ]
-    outer_low, outer_high = _quantiles(rows, 0.05, 0.95)
+    first, third = _between(np.sort(others, axis=0), 0.25)
+    differ = third > first
+    low[shared[differ]], high[shared[differ]] = first[differ], third[differ]
+    outer_low, outer_high = _between(rows, 0.05)
     scales = np.where(high > low, high - low, outer_high - outer_low)
     usual = np.where(n_common > 0.5 * n_seen, common, low)
     smallest = np.minimum(low - FARTHEST * scales, usual)
@@ -82,13 +85,11 @@ def _most_common(rows: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
     return rows[last, columns], lengths[last, columns]
 
 
-def _quantiles(rows: FloatArray, *shares: float) -> FloatArray:
-    """Return quantiles of the seen entries of sorted columns, shape (n_shares, n_columns)."""
-    places = np.multiply.outer(shares, np.maximum(_n_seen(rows), 1) - 1.0)
-    below, columns = places.astype(np.int64), np.arange(rows.shape[1])
-    lower, upper = rows[below, columns], rows[below + (places > below), columns]
-    found: FloatArray = lower + (places - below) * (upper - lower)
-    return found
+def _between(rows: FloatArray, share: float) -> tuple[FloatArray, FloatArray]:
+    """Return the quantiles of sorted columns that leave out a share on either side."""
+    columns, last = np.arange(rows.shape[1]), np.maximum(_n_seen(rows), 1) - 1
+    places = (share * last).astype(np.int64)
+    return rows[places, columns], rows[last - places, columns]
 
 
 def plausible(table: FloatArray, limits: FloatArray) -> FloatArray:

@@ -104,7 +104,7 @@ class Slate:
                 slate._context if context is None else _checked_context(context),
                 slate._items if items is None else _as_items(items, slate.n_arms),
             )
-        if dim is not None and slate.dim != dim:
+        if dim is not None and slate._table.shape[1] != dim:
             raise InvalidSlateError(f"a slate must have {dim} features per arm, got {slate.dim}")
         return slate
 
