@@ -51,7 +51,7 @@ test-postgres: $(READY)
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
 	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq postgresql >/dev/null; } \
 	  || { echo "needs PostgreSQL: apt-get install postgresql"; exit 1; }
-	HALFSEEN_POSTGRES=required $(BIN)/python -m pytest tests/agent/test_storage.py -k "postgres or server"
+	HALFSEEN_POSTGRES=required $(BIN)/python -m pytest tests/agent -k "postgres or server"
 
 # Studies and tables on a real Dask cluster: a scheduler and two workers in processes of their own.
 test-cluster: $(READY)

@@ -65,6 +65,15 @@ class Server:
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
 
+    def fresh(self):
+        """Drop all tables and return the URL."""
+        import psycopg
+
+        with psycopg.connect(self.url) as connection:
+            connection.execute("DROP SCHEMA public CASCADE")
+            connection.execute("CREATE SCHEMA public")
+        return self.url
+
     def close(self):
         """Stop the server and delete what it has."""
         self.stop("immediate")

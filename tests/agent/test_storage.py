@@ -172,20 +172,22 @@ def test_a_log_with_a_key_is_learned_once(url):
     assert two.health()["rewards"]["lately"]["n"] == len(rows)
 
 
-def test_what_never_came_is_closed_by_itself(url):
-    for agent in (Agent(expire_after=timedelta(seconds=0.1)), new(url, id=None, expire_after=0.1)):
+def test_what_never_came_is_closed_by_itself(url, clock):
+    for agent in (Agent(expire_after=timedelta(seconds=1.0)), new(url, id=None, expire_after=1.0)):
         agent.choose(DOSES)
         agent.learn(agent.choose(DOSES).id, 0.25, final=False, key="click")
-        time.sleep(0.15)
+        clock.advance(1.5)
         agent.choose(DOSES)  # expires what is due
         assert len(agent.pending) == 1
         assert agent.health()["rewards"]["lately"] == {"n": 2, "mean": 0.125}
-        time.sleep(0.15)
+        clock.advance(1.5)
         agent.tick()
         assert agent.pending == ()
 
 
-def test_a_refit_is_made_by_one_process_and_a_failed_one_does_no_harm(url, monkeypatch, caplog):
+def test_a_refit_is_made_by_one_process_and_a_failed_one_does_no_harm(
+    url, clock, monkeypatch, caplog
+):
     one, two = (new(url) for _ in range(2))
     with monkeypatch.context() as patch:
         patch.setattr(LatentUcb, "_refit", lambda self: 1 / 0)
@@ -196,7 +198,7 @@ def test_a_refit_is_made_by_one_process_and_a_failed_one_does_no_harm(url, monke
     one._storage.lease("somebody", 60.0)
     assert not two.refit_if_due()
     one._storage.release("somebody")
-    two._next_try = 0.0
+    clock.advance(1.0)
     assert two.refit_if_due()
     assert not two.refit_if_due()
     assert one.health()["refits"] == 1
@@ -212,7 +214,7 @@ def test_a_refit_is_made_by_one_process_and_a_failed_one_does_no_harm(url, monke
     ],
 )
 def test_choices_go_on_if_a_refit_in_the_background_cannot_run(
-    url, monkeypatch, caplog, owner, name, error, stored
+    url, clock, monkeypatch, caplog, owner, name, error, stored
 ):
     policy, rounds = LatentUcb(refit="background"), offers(60)
     agent = new(url, policy=policy) if stored else Agent(id="sku", policy=policy)
@@ -230,7 +232,8 @@ def test_choices_go_on_if_a_refit_in_the_background_cannot_run(
             if name == "_refit" and agent._worker is not None:
                 agent._worker.join()
     assert caplog.text.count("a refit failed, 1 so far") == caplog.text.count("a refit failed") == 1
-    agent._next_try = 0.0
+    assert not agent.refit_if_due()
+    clock.advance(60.0)
     assert agent.refit_if_due()
 
 
@@ -271,11 +274,11 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(monkeypa
     assert agent.score(rounds[20][0]) == twin.score(rounds[20][0])
 
 
-def test_a_lease_ends_at_its_deadline_and_does_not_survive_a_clock_that_was_set_back(url):
+def test_a_lease_ends_at_its_deadline_and_does_not_survive_a_clock_that_was_set_back(url, clock):
     storage = new(url)._storage
     assert storage.lease("a", 0.2)
     assert storage.lease("b", 0.2) is None
-    time.sleep(0.25)
+    clock.advance(0.25)
     assert storage.lease("b", 60.0)
     with pytest.raises(storage_module.Stale):
         storage.append(Event("refit", {}), storage.last(), owner="a")

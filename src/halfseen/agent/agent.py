@@ -9,7 +9,6 @@ rewards, and does the same with its event. Without a database only `apply` is le
 import datetime
 import os
 import secrets
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 
 from halfseen import archive, checks
+from halfseen.agent import clock
 from halfseen.agent.database import opened
 from halfseen.agent.events import CHOOSE, LEARN, OBSERVE, Asked, Event
 from halfseen.agent.explanation import Explanation, Measurement, checked_costs
@@ -449,8 +449,7 @@ class Agent(Replica):
         value = None if reward is None else checked_reward(reward)
         with self._lock:
             self._catch_up()
-            now = time.time() if self._storage is None else self._storage.now()
-            return self._expire(now - before.total_seconds(), value)
+            return self._expire(self._now() - before.total_seconds(), value)
 
     def observe(
         self, table: Any, rewards: Any, *, context: Any = None, key: str | None = None
@@ -548,7 +547,7 @@ class Agent(Replica):
                 "refit_seconds": list(self._refit_seconds),
                 "oldest_pending": None
                 if oldest is None
-                else max(0.0, time.time() - oldest[1].time),
+                else max(0.0, clock.now() - oldest[1].time),
                 "warnings": self._warnings(),
                 "events": self._last,
                 "behind": behind,
@@ -620,14 +619,19 @@ class Agent(Replica):
         self.close()
 
     def close(self) -> None:
-        """Close the database, after a checkpoint if there are many events since the last one."""
-        if self._storage is not None:
-            with self._lock:
-                try:
-                    self._save_if_due(1000)
-                finally:
-                    self._storage.database.close()
-                    self._failure = "the agent is closed: open it anew"
+        """Close the database, after a checkpoint if there are many events since the last one.
+
+        A refit that is under way is not waited for, and has no effect.
+        """
+        if self._storage is None:
+            return
+        with self._lock:
+            self._failure, self._is_closed = "the agent is closed: open it anew", True
+            try:
+                self._save_if_due(1000)
+            finally:
+                self._end_lease()
+                self._storage.database.close()
 
     def log(self, *, backend: str = "pandas", chunk: int | None = None) -> Any:
         """Return decisions and rewards in the database as a frame; see `halfseen.read_log`."""

@@ -6,8 +6,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from itertools import islice
@@ -16,9 +15,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from halfseen import archive, checks, state
+from halfseen.agent import clock
 from halfseen.agent.events import CHOOSE, EXPIRE, LEARN, OBSERVE, REFIT, Asked, Event
 from halfseen.agent.forks import AGENT, forkable_lock
 from halfseen.agent.health import LIFT, SIGNS, WINDOW, Lift, Signs, Window, n_seen
+from halfseen.agent.lease import Lease
 from halfseen.agent.ledger import EXPIRED, FORGOTTEN, REWARDED, Gone, Ledger, Place, Waiting
 from halfseen.agent.storage import EXPIRY, Stale, Storage
 from halfseen.errors import (
@@ -37,14 +38,10 @@ from halfseen.policies.imputed import EXPLORATIONS
 from halfseen.policies.registry import AnyPolicy, policy_to_dict
 from halfseen.values import LARGEST, FloatArray, Note, Slate
 
-LEASE = 30.0
-"""Seconds for which a process may expire, refit and save for all: after it was killed while it did,
-the others wait for so long."""
-
 _SAVED_EVERY = 10_000  # events between two checkpoints
 _EXPIRED_AT_ONCE = 500  # decisions that one event closes
-_PAUSE = 0.2  # seconds after which a lease that was not free is asked for again
-_AFTER_FAILURE = 30.0  # and after a refit that failed
+_PAUSE = 0.2  # seconds between two expiries, and after which a lease that was not free is asked for
+_AFTER_FAILURE = 30.0  # seconds between a refit that failed and the next one
 _ENCODED = 64  # encoded sets that are remembered
 _REFITS = 20  # refits whose times are remembered
 
@@ -105,8 +102,7 @@ class Replica(Declared):
     may run twice.
 
     A call changes it by `_record`: an event is appended to the database, if there is one, and
-    applied after those of other processes. Whoever holds the lease expires, refits and saves for
-    all.
+    applied after those of other processes. Whoever holds the lease refits for all.
     """
 
     policy: Policy | None = custom(
@@ -198,12 +194,14 @@ class Replica(Declared):
         # In this process alone:
         self._token = secrets.token_hex(8)
         self._saved = 0  # event of the latest checkpoint known here
-        self._next_try = 0.0  # when to ask for the lease again
+        self._next_expiry, self._next_refit = 0.0, 0.0  # when to try again, by `clock.elapsed`
         self._n_failed_refits = 0  # in this process
         self._worker: threading.Thread | None = None
         self._refitter: threading.Thread | None = None  # the thread that refits now
         self._since: dict[int, Event] = {}  # without a database: events since it began
         self._failure: str | None = None  # why it cannot go on
+        self._is_closed = False
+        self._lease: Lease | None = None  # while this process refits for all
         self._n_warned = 0  # warnings that this process has logged and that still hold
 
     def _fresh_policy(self) -> Policy:
@@ -455,7 +453,7 @@ class Replica(Declared):
     def _record(self, event: Event, ready: Ready | None = None, *, exactly: bool = False) -> None:
         """Append an event, and apply it after those that others have appended."""
         if self._storage is None:
-            event = event._replace(number=self._last + 1, time=time.time())
+            event = event._replace(number=self._last + 1, time=clock.now())
             if self._refitter is not None:
                 self._since[event.number] = event
         else:
@@ -494,7 +492,7 @@ class Replica(Declared):
             )
             raise StorageError(self._failure) from error
 
-    # What one process does for all
+    # Upkeep
 
     def tick(self) -> None:
         """Expire, refit and save what is due, unless another process does so; for a worker.
@@ -506,12 +504,13 @@ class Replica(Declared):
             self._expire_if_due()
         self.refit_if_due()
         with self._lock:
+            self._catch_up()
             self._save_if_due()
 
     def _tend(self) -> None:
         """Do what is due and no worker has done."""
         self._expire_if_due()
-        if self._is_refit_due and time.monotonic() >= self._next_try:
+        if self._is_refit_due:
             if self._is_background and self._refit_seconds:
                 self._refit_beside()
             else:
@@ -524,32 +523,18 @@ class Replica(Declared):
         if self.expire_after is None or oldest is None:
             return
         wait = self.expire_after.total_seconds()
-        if oldest[1].time > time.time() - wait:
-            return
-        with self._leased() as now:
-            if now is not None:
-                self._expire(now - wait, self.expire_reward)
+        if clock.elapsed() >= self._next_expiry and oldest[1].time <= clock.now() - wait:
+            self._next_expiry = clock.elapsed() + _PAUSE
+            self._expire(self._now() - wait, self.expire_reward)
 
-    @contextmanager
-    def _leased(self) -> Iterator[float | None]:
-        """Hold the lease and give the database's time, or None if another process holds it."""
-        storage = self._storage
-        if storage is None:
-            yield time.time()
-            return
-        now = storage.lease(self._owner, LEASE) if time.monotonic() >= self._next_try else None
-        if now is None:
-            self._next_try = max(self._next_try, time.monotonic() + _PAUSE)
-            yield None
-            return
-        try:
-            yield now
-        finally:
-            storage.release(self._owner)
+    def _now(self) -> float:
+        """Return the time that events have."""
+        return clock.now() if self._storage is None else self._storage.now()
 
     @property
     def _is_refit_due(self) -> bool:
-        return self._refits_policy and self._policy._is_refit_due
+        is_due = self._refits_policy and self._policy._is_refit_due
+        return is_due and clock.elapsed() >= self._next_refit
 
     def refit_if_due(self) -> bool:
         """Refit the policy's models for all processes if that is due; return whether it did.
@@ -557,23 +542,46 @@ class Replica(Declared):
         The state is that of some event. Other events may come while models are fitted: at the event
         of the refit, every process continues from the new state and applies them again.
         """
-        with self._lock:
-            self._catch_up()
-            # In a process that was forked, the thread that refitted is not alive.
-            is_refitting = self._refitter is not None and self._refitter.is_alive()
-            if is_refitting or not self._is_refit_due:
-                return False
-            self._refitter = threading.current_thread()
+        thread = threading.current_thread()
         try:
-            with self._leased() as now:
-                return now is not None and self._refit()
+            with self._lock:
+                self._catch_up()
+                # In a process that was forked, the thread that refitted is not alive.
+                is_refitting = self._refitter is not None and self._refitter.is_alive()
+                if is_refitting or not self._is_refit_due:
+                    return False
+                self._refitter = thread
+                if not self._take_lease():
+                    return False
+            return self._refit()
         except HalfseenError:
             raise
         except Exception:
             self._refit_failed()
             return False
         finally:
-            self._refitter, self._since = None, {}
+            if self._refitter is thread:
+                try:
+                    self._end_lease()
+                finally:
+                    self._refitter, self._since = None, {}
+
+    def _take_lease(self) -> bool:
+        """Return whether this process may refit; if not, it asks again a little later."""
+        if self._storage is None:
+            return True
+        self._lease = Lease(self._storage, self._owner)
+        is_ours = self._lease.take()
+        if not is_ours:
+            self._lease, self._next_refit = None, clock.elapsed() + _PAUSE
+        return is_ours
+
+    def _end_lease(self) -> None:
+        """Give the lease back; a second time nothing happens."""
+        with self._lock:
+            lease, self._lease = self._lease, None
+            if lease is not None:
+                lease.give_back()
 
     def _refit(self) -> bool:
         """Fit a copy of the policy; return whether all continue with it."""
@@ -586,6 +594,8 @@ class Replica(Declared):
         event = Event(REFIT, {"seconds": time.perf_counter() - started, "covers": covers})
         content = b"" if self._storage is None else archive.to_bytes(plain)
         with self._lock:
+            if self._is_closed:
+                return False
             if self._storage is None:
                 other = self.from_dict(plain)
                 for number in range(covers + 1, self._last + 1):
@@ -614,13 +624,14 @@ class Replica(Declared):
         try:
             self.refit_if_due()
         except BaseException:  # nobody is there to catch it
-            self._refit_failed()
+            if not self._is_closed:
+                self._refit_failed()
 
     def _refit_failed(self) -> None:
         """Count and log the exception that is being handled, and try again later."""
         self._n_failed_refits += 1
         logger.exception("a refit failed, %d so far: the epoch goes on", self._n_failed_refits)
-        self._next_try = time.monotonic() + _AFTER_FAILURE
+        self._next_refit = clock.elapsed() + _AFTER_FAILURE
 
     def _save_if_due(self, every: int = _SAVED_EVERY) -> None:
         """Save the state after so many events, unless another process has."""
