@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 
+from benchmarks import problems
 from benchmarks.measuring import Quartiles, Row, in_turns, seconds
+from benchmarks.problems import N_COLUMNS, N_OPTIONS
 from halfseen import Agent, AmbientOful, InvalidTableError, LatentUcb
 from halfseen.agent.database import DURABILITIES, Run
 
@@ -24,30 +23,21 @@ MOST_NUMBERS = 150.0
 MOST_MIXED = 1200.0
 MOST_SHOP = 1000.0
 
-N_OPTIONS, N_COLUMNS = 8, 30
 _ROUNDS = 200
-_LEVELS = ("red", "green", "blue", None)
 
 
 def rows(quick: bool) -> list[Row]:
     """Return what an agent adds, for every form of a table."""
     random = np.random.default_rng(0)
-    table = random.normal(size=(N_OPTIONS, N_COLUMNS))
-    table[random.random(table.shape) < 0.4] = np.nan
-    numbers = pd.DataFrame(table, columns=[f"column {index}" for index in range(N_COLUMNS)])
-    mixed = numbers.assign(
-        colour=[_LEVELS[row % 4] for row in range(N_OPTIONS)],
-        size=pd.Categorical([_LEVELS[row % 2] for row in range(N_OPTIONS)]),
-        new=pd.Series([True, None] * (N_OPTIONS // 2), dtype=object),
-    )
+    plain = problems.numbers(random)
     return [
         *(
             _row(f"{form}, {kind}", options, most, quick)
             for kind, frame, most in (
-                ("numbers", numbers, MOST_NUMBERS),
-                ("with categories and objects", mixed, MOST_MIXED),
+                ("numbers", plain, MOST_NUMBERS),
+                ("with categories and objects", problems.mixed(plain), MOST_MIXED),
             )
-            for form, options in _forms(frame).items()
+            for form, options in problems.forms(frame).items()
         ),
         _shop_row(random, 30 if quick else 300),
         *_linear_rows(200 if quick else 1000),
@@ -57,10 +47,10 @@ def rows(quick: bool) -> list[Row]:
 
 def _shop_row(random: np.random.Generator, n_rounds: int) -> Row:
     """Return the time of a whole choice of `LatentUcb` inside an epoch, from pandas."""
-    shop = _shop(random)
+    shop = problems.shop(random)
     agent, taken = Agent(policy=LatentUcb()), []
     for _ in range(n_rounds):
-        visitor = _visitor(random)
+        visitor = problems.visitor(random)
         started = time.process_time()
         decision = agent.choose(shop, context=visitor)
         taken.append(1e6 * (time.process_time() - started))  # few of them open an epoch
@@ -72,19 +62,6 @@ def _shop_row(random: np.random.Generator, n_rounds: int) -> Row:
         f"≤ {MOST_SHOP:g} µs",
         found.median <= MOST_SHOP,
     )
-
-
-def _shop(random: np.random.Generator, n: int = 200) -> pd.DataFrame:
-    shop = pd.DataFrame(random.normal(size=(n, 3)), columns=["price", "weight", "age"])
-    shop = shop.mask(random.random(shop.shape) < 0.3)
-    shop["colour"] = pd.Categorical.from_codes(random.integers(-1, 8, size=n), list("abcdefgh"))
-    brands = [f"brand {index}" for index in range(20)]
-    shop["brand"] = pd.Categorical.from_codes(random.integers(-1, 20, size=n), brands)
-    return shop
-
-
-def _visitor(random: np.random.Generator) -> dict[str, float | None]:
-    return {"hour": float(random.normal()), "age": float(random.normal()), "visits": None}
 
 
 # Costs of a call that are linear in its input
@@ -188,10 +165,10 @@ def _serve(
     """Choose and learn through a database; return the µs of each round."""
     random, taken = np.random.default_rng(seed), []
     table = np.random.default_rng(0).normal(size=(N_OPTIONS, N_COLUMNS))
-    shop = _shop(np.random.default_rng(0))
+    shop = problems.shop(np.random.default_rng(0))
     with closing(Agent.open(url, name or problem, durability)) as agent:
         for _ in range(n_rounds):
-            given: Any = (table, None) if problem == "8 × 30" else (shop, _visitor(random))
+            given: Any = (table, None) if problem == "8 × 30" else (shop, problems.visitor(random))
             started = time.perf_counter()
             decision = agent.choose(given[0], context=given[1])
             agent.learn(decision.id, float(random.random() < 0.09))
@@ -253,16 +230,6 @@ def _catching_up(url: str, problem: str, n_rounds: int, events: int) -> Row:
         rate = (agent.health()["events"] - before) / taken
     what = f"catching up with another process, {problem}"
     return Row(what, f"{rate:.0f} events/s", f"≥ {events}/s", rate >= events)
-
-
-def _forms(frame: pd.DataFrame) -> dict[str, Any]:
-    records = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return {
-        "pandas": frame,
-        "polars": pl.DataFrame(records),
-        "pyarrow": pa.Table.from_pylist(records),
-        "list of dicts": records,
-    }
 
 
 def _row(name: str, options: Any, most: float, quick: bool) -> Row:

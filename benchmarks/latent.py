@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.measuring import Quartiles, Row, in_turns, seconds
+from benchmarks.problems import near_subspace
 from halfseen import LatentUcb, LowRankWorld, TofuPov, load
 
 # Budgets.
@@ -20,7 +21,6 @@ MOST_SAVING, MOST_LOADING = 1.0, 0.5  # seconds
 
 WORLD = LowRankWorld(dim=30, rank=3, n_arms=8, horizon=400, observe_prob=0.3, noise_scale=0.05)
 _FIRST = 100  # rounds that are left out
-_BLOCK = 500  # rounds whose arms are drawn at once
 
 
 def whole_run_row(quick: bool) -> Row:
@@ -91,7 +91,7 @@ def measure_service(quick: bool) -> list[Service]:
 def serve(n_rounds: int, noise: float) -> Service:
     """Play from the first round on."""
     clock, policy, taken, held = time.thread_time, LatentUcb(), np.empty(n_rounds), []
-    for number, (table, rewards) in enumerate(_rounds(n_rounds, noise)):
+    for number, (table, rewards) in enumerate(near_subspace(n_rounds, noise)):
         started = clock()
         decision = policy.choose(table)
         policy.learn(decision, rewards[decision.arm])
@@ -104,21 +104,6 @@ def serve(n_rounds: int, noise: float) -> Service:
         loading = seconds(lambda: load(path), time.thread_time)
         disk = path.stat().st_size / 1e6
     return Service(n_rounds, noise, taken, tuple(held), disk, saving, loading)
-
-
-def _rounds(n_rounds: int, noise: float):
-    """Yield slates and rewards; never the same arm twice."""
-    random, dim, rank, n_arms = np.random.default_rng(0), 30, 3, 8
-    loadings = random.normal(size=(rank, dim)) / np.sqrt(rank)
-    theta = random.normal(size=rank)
-    for first in range(0, n_rounds, _BLOCK):
-        latent = random.normal(size=(min(_BLOCK, n_rounds - first), n_arms, rank))
-        arms = latent @ loadings
-        if noise:
-            arms += noise * random.normal(size=arms.shape)
-        arms[random.random(arms.shape) >= 0.4] = np.nan
-        rewards = latent @ theta + 0.1 * random.normal(size=latent.shape[:2])
-        yield from zip(arms, rewards.tolist(), strict=True)
 
 
 def service_rows(found: list[Service]) -> list[Row]:
