@@ -6,6 +6,7 @@ from scipy.stats import chi2
 
 from halfseen import archive, state
 from halfseen.errors import HalfseenError
+from halfseen.linear import history
 from halfseen.linear.history import _DRAWS, Reservoir
 
 
@@ -70,6 +71,18 @@ def test_a_full_reservoir_larger_than_a_block_of_draws_keeps_whole_rows():
     n_first = np.count_nonzero(reservoir.rows < 2 * _DRAWS)
     expected = (_DRAWS + 100) * 2 / 3
     assert abs(n_first - expected) < 5 * np.sqrt(expected / 3)
+
+
+def test_of_many_reservoirs_each_draws_the_places_of_a_block_once(monkeypatch):
+    drawn, stream = [], history.stream
+    monkeypatch.setattr(history, "stream", lambda *key: drawn.append(key) or stream(*key))
+    reservoirs = [Reservoir(1, max_rows=3, seed=seed) for seed in range(40)]
+    for _ in range(3):
+        for reservoir in reservoirs:
+            reservoir.fork().add(numbered(4))
+            reservoir.add(numbered(4))
+            assert len(reservoir.rows) == 3
+    assert len(drawn) == len(reservoirs)
 
 
 @pytest.mark.parametrize("n_before", [0, 4, 20])

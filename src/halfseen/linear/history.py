@@ -1,7 +1,6 @@
 """What a policy keeps of the past: played arms with their rewards, a bounded sample of rows."""
 
 import math
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -119,17 +118,21 @@ def _grown(column: NDArray[Any], n_kept: int, room: int) -> NDArray[Any]:
 _DRAWS = 4096
 
 
-@lru_cache(maxsize=16)
-def _kept_rows(
-    seed: int, block: int, max_rows: int, recent: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the numbers of the rows of a block that are kept, ascending, and their places."""
-    order = np.arange(block * _DRAWS, (block + 1) * _DRAWS)
-    random = stream(seed, "reservoir", str(block))
-    places = np.full(len(order), max_rows) if recent else order + 1
-    places = np.where(order < max_rows, order, random.integers(0, places))
-    kept = places < max_rows
-    return order[kept], places[kept]
+class _Draws(NamedTuple):
+    """The numbers of the rows of a block that are kept, ascending, and their places."""
+
+    block: int
+    kept: NDArray[np.int64]
+    places: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, seed: int, block: int, max_rows: int, recent: bool) -> "_Draws":
+        order = np.arange(block * _DRAWS, (block + 1) * _DRAWS)
+        random = stream(seed, "reservoir", str(block))
+        places = np.full(len(order), max_rows) if recent else order + 1
+        places = np.where(order < max_rows, order, random.integers(0, places))
+        kept = places < max_rows
+        return cls(block, order[kept], places[kept])
 
 
 class Reservoir:
@@ -166,7 +169,8 @@ class Reservoir:
     }
 
     __slots__ = (
-        "_block", "_latest", "_next", "_numbers", "dim", "max_rows", "n_arms", "recent", "seed",
+        "_block", "_draws", "_latest", "_next", "_numbers",
+        "dim", "max_rows", "n_arms", "recent", "seed",
     )  # fmt: skip
 
     def __init__(self, dim: int, *, max_rows: int, seed: int = 0, recent: bool = False) -> None:
@@ -184,6 +188,7 @@ class Reservoir:
         # The latest rows, which may replace kept ones, and the number of the first. Forks share the
         # block, so these wait until the fork is known to be the one that continues.
         self._latest: tuple[int, FloatArray] | None = None
+        self._draws: _Draws | None = None
 
     def fork(self) -> "Reservoir":
         """Return a copy that continues in place of this one, which must not be changed any more."""
@@ -191,6 +196,7 @@ class Reservoir:
         fork.dim, fork.max_rows, fork.seed = self.dim, self.max_rows, self.seed
         fork.recent, fork.n_arms, fork._latest = self.recent, self.n_arms, self._latest
         fork._block, fork._numbers, fork._next = self._block, self._numbers, self._next
+        fork._draws = self._draws
         return fork
 
     @property
@@ -223,13 +229,19 @@ class Reservoir:
         numbers = np.arange(self.max_rows) if self._numbers is None else self._numbers
         end = first + len(rows)
         for block in range(first // _DRAWS, end // _DRAWS + 1):
-            kept, places = _kept_rows(self.seed, block, self.max_rows, self.recent)
+            _, kept, places = self._drawn(block)
             start, stop = kept.searchsorted([first, end])
             # For equal places the last row wins.
             self._block[places[start:stop]] = rows[kept[start:stop] - end]
             numbers[places[start:stop]] = kept[start:stop]
         self._next = int(kept[stop]) if stop < len(kept) else (block + 1) * _DRAWS
         self._numbers, self._latest = numbers, None
+
+    def _drawn(self, block: int) -> _Draws:
+        """Return the draws of a block, which many slates share."""
+        if self._draws is None or self._draws.block != block:
+            self._draws = _Draws.of(self.seed, block, self.max_rows, self.recent)
+        return self._draws
 
     @property
     def numbers(self) -> NDArray[np.int64]:
