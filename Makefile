@@ -8,7 +8,7 @@ PIP    := -m pip --disable-pip-version-check install -q
 LOCKED := $(PIP) --require-hashes -r
 ITSELF := $(PIP) --no-deps --no-build-isolation -e .
 
-.PHONY: demo test coverage soak test-base test-browser test-cluster test-postgres docs figures gallery check bench format clean
+.PHONY: demo test coverage soak test-base test-browser test-cluster test-postgres docs figures gallery check bench bench-against format clean
 .PHONY: audit dist test-dist lock licences
 .DEFAULT_GOAL := test
 
@@ -105,6 +105,10 @@ audit: $(READY)
 # Other libraries go into an environment of their own, benchmarks/peers/.venv.
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# What the working tree made slower since a commit: `make bench-against REV=main OPTIONS=--quick`.
+bench-against: $(READY)
+	$(BIN)/python -m benchmarks.against $(REV) $(OPTIONS)
 
 # A wheel and a source distribution, both from the working tree.
 dist: $(READY)

@@ -14,7 +14,7 @@ _BLOCK = 500  # rounds whose arms are drawn at once
 
 
 def near_subspace(n_rounds: int, noise: float) -> Iterator[tuple[np.ndarray, list[float]]]:
-    """Yield slates and rewards; never the same arm twice. `noise` is around a subspace of rank 3."""
+    """Yield slates and rewards; never the same arm twice. `noise` is around the subspace."""
     random, dim, rank, n_arms = np.random.default_rng(0), N_COLUMNS, 3, N_OPTIONS
     loadings = random.normal(size=(rank, dim)) / np.sqrt(rank)
     theta = random.normal(size=rank)
