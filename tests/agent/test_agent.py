@@ -23,6 +23,7 @@ from halfseen import (
     ArchiveError,
     ForgottenDecisionError,
     InvalidInputError,
+    InvalidSettingError,
     InvalidTableError,
     LatentUcb,
     TofuPov,
@@ -95,6 +96,20 @@ def test_columns_say_what_became_of_each():
         "price: number",
         "zip: category of 1 level, all others share 16 features",
     ]
+
+
+def test_strings_are_numbers_where_the_setting_numeric_says_so():
+    agent = ambient(id=None, numeric=["price"])
+    agent.choose([{"price": "3.5", "code": "19"}, {"price": None, "code": "20"}])
+    assert [str(column) for column in agent.columns.values()] == [
+        "price: number",
+        "code: category of 2 levels",
+    ]
+    agent.choose([{"price": 4.0, "code": "21;22"}])
+    with pytest.raises(InvalidSettingError, match=r"numeric must not .* categorical, got \['x'\]"):
+        Agent(numeric=["x"], categorical=["x", "y"])
+    with pytest.raises(InvalidSettingError, match=r"ignore must not .* are used, got \['x'\]"):
+        Agent(numeric=["x"], ignore=["x"])
 
 
 # Rewards

@@ -147,13 +147,31 @@ def test_an_encoder_is_restored_from_its_state():
             field.load("options", broken, sizes)
 
 
-def test_a_new_column_of_strings_that_are_all_numbers_is_refused_unless_it_is_a_category():
-    numbers = Reader().read([{"price": "12.5"}, {"price": None}, {"price": " 3e2"}])
-    with pytest.raises(InvalidTableError, match=r"'price' .* got '12.5': .*categorical"):
-        Encoder().encode(numbers)
-    declared = Reader(categorical=frozenset(["price"])).read([{"price": "12.5"}, {"price": 3}])
-    assert Encoder().encode(declared).slate.dim == 2
-    assert Encoder().encode(Rows.from_dict(declared.to_dict())).slate.dim == 2
-    for words in (["12.5", "XL"], ["nan", "inf"]):
-        known = Encoder().encode(Reader().read([{"price": word} for word in words])).encoder
-        assert known.encode(numbers).encoder.columns["price"].kind == "category"
+@pytest.mark.parametrize("codes", [["3", "3;4", None], ["19", "20", None], ["nan", "inf", None]])
+def test_a_column_of_strings_is_a_category_whatever_its_strings_look_like(codes):
+    read = Reader().read({"code": codes})
+    known = Encoder().encode(read).encoder.columns["code"]
+    assert (known.kind, known.levels) == ("category", tuple(codes[:2]))
+    assert Encoder().encode(Rows.from_dict(read.to_dict())).slate.dim == 2
+
+
+@pytest.mark.parametrize(
+    ("codes", "found"),
+    [
+        (["12.5", " 3e2"], "all are numbers, such as '12.5'"),
+        (["1", "2", "3", "1,5"], "3 of 4 are numbers, such as '1', but not '1,5'"),
+        (["3", "3;4"], None),
+    ],
+)
+def test_one_warning_says_how_a_category_becomes_numbers(caplog, codes, found):
+    encoder = Encoder().encode(Reader().read({"price": codes})).encoder
+    encoder.encode(Reader().read({"price": ["7", "8", "9"]}))
+    settings = {"categorical": frozenset({"price"})}, {"numeric": frozenset({"price"})}
+    for declared in settings[: 1 if "1,5" in codes or "3;4" in codes else 2]:
+        Encoder().encode(Reader(**declared).read({"price": codes}))
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == (found is not None)
+    if found:
+        assert messages[0].startswith("column 'price' is a category, because it holds strings, al")
+        assert found in messages[0]
+        assert "setting numeric" in messages[0]

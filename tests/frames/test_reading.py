@@ -122,6 +122,23 @@ def test_a_column_declared_categorical_has_labels():
         assert reader.read({"zip": cells}).columns == [["3", None, "3"]]
 
 
+def test_strings_of_a_column_declared_numeric_are_numbers():
+    reader, cells = Reader(numeric=frozenset({"price"})), ["3.5", None, " 4 ", ""]
+    for table in (
+        {"price": cells},
+        [{"price": cell} for cell in cells],
+        pd.DataFrame({"price": cells}),
+        pd.DataFrame({"price": cells}, dtype="category"),
+        pl.DataFrame({"price": cells}),
+        pl.DataFrame({"price": cells}, schema={"price": pl.Categorical}),
+        {"price": [3.5, None, "4", float("nan")]},
+    ):
+        (prices,) = reader.read(table).columns
+        np.testing.assert_array_equal(prices, [3.5, np.nan, 4.0, np.nan])
+    with pytest.raises(InvalidTableError, match=r"'price' must be numbers .* got 'cheap' in row 1"):
+        reader.read({"price": ["3", "cheap"]})
+
+
 @pytest.mark.parametrize("cells", [[1.5, 2.5, 3.5], [1, 2, 3]])
 def test_masked_cells_of_a_column_are_hidden(cells):
     masked = np.ma.array(cells, mask=[False, True, False])

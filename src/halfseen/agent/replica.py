@@ -132,6 +132,7 @@ class Replica(Declared):
     )
     ignore: Sequence[str] = _names(doc="Columns to leave out.")
     categorical: Sequence[str] = _names(doc="Columns whose numbers are categories.")
+    numeric: Sequence[str] = _names(doc="Columns whose strings are numbers.")
     max_levels: int = integer(
         default=50, low=1, doc="Levels of a category that have their own feature; others share 16."
     )
@@ -173,11 +174,17 @@ class Replica(Declared):
 
     def setup(self) -> None:
         """Create the state of a fresh agent; its parameters are already set as attributes."""
-        if both := set(self.ignore) & {*self.categorical, self.id}:
+        if both := set(self.ignore) & {*self.categorical, *self.numeric, self.id}:
             raise InvalidSettingError(
                 f"must not have columns that are used, got {sorted(both)}", name="ignore"
             )
-        self._reader = Reader(self.id, frozenset(self.ignore), frozenset(self.categorical))
+        if both := set(self.numeric) & {*self.categorical}:
+            raise InvalidSettingError(
+                f"must not have columns that are categorical, got {sorted(both)}", name="numeric"
+            )
+        self._reader = Reader(
+            self.id, frozenset(self.ignore), frozenset(self.categorical), frozenset(self.numeric)
+        )
         self._policy = self._fresh_policy()
         encoder = Encoder(max_levels=self.max_levels, max_columns=self.max_columns)
         self._options, self._context = encoder, encoder

@@ -10,7 +10,7 @@ import numpy as np
 
 from halfseen import checks, state
 from halfseen.errors import ArchiveError, InvalidSlateError, InvalidTableError
-from halfseen.frames.reading import IGNORE, Declared, Labels, Rows
+from halfseen.frames.reading import IGNORE, Category, Labels, Rows
 from halfseen.log import logger
 from halfseen.values import LARGEST, FloatArray, Slate
 
@@ -229,8 +229,8 @@ class Encoder:
         own = {} if known is None else known.feature_of
         if known is not None and known.n_shared:
             return []
-        if known is None and not isinstance(labels, Declared):
-            check_words(name, labels)
+        if known is None and not isinstance(labels, Category):
+            _warn_of_numerals(name, labels)
         news: dict[str, _New] = {}
         for row, label in enumerate(labels):
             if label is None or label in own or label in news:
@@ -305,14 +305,22 @@ def ids_alone() -> InvalidTableError:
     )
 
 
-def check_words(name: str, labels: Labels) -> None:
-    """Raise an error if all strings of a column are numbers: as levels they would say little."""
-    seen = [label for label in labels if label is not None]
-    if seen and all(map(is_numeral, seen)):
-        raise InvalidTableError(
-            f"column {name!r} must not be strings that are all numbers, got {seen[0]!r:.40}: "
-            "convert it to numbers (in pandas by astype(float)), or list the column in "
-            "the setting categorical if they are names"
+def _warn_of_numerals(name: str, labels: Labels) -> None:
+    """Log a warning if most strings of a new column are numbers."""
+    words = {label: is_numeral(label) for label in labels if label is not None}
+    n_numerals = sum(words.values())
+    if 2 * n_numerals > len(words):
+        first = next(label for label, is_number in words.items() if is_number)
+        other = next((label for label, is_number in words.items() if not is_number), None)
+        logger.warning(
+            "column %r is a category, because it holds strings, although %s: convert it to numbers "
+            "or list it in the setting numeric if they are numbers; list it in categorical if they "
+            "are names",
+            name,
+            f"all are numbers, such as {first!r:.40}"
+            if other is None
+            else f"{n_numerals} of {len(words)} are numbers, such as {first!r:.40}, but not "
+            f"{other!r:.40}",
         )
 
 
@@ -331,7 +339,8 @@ def _check_hidden(known: Column, column: FloatArray | Labels) -> None:
         before = "numbers" if known.kind == "number" else "strings"
         raise InvalidTableError(
             f"column {known.name!r} held {before} before, got {column[row]!r} in row {row}: correct"
-            " it, leave it empty, or list the column in the setting categorical from the start"
+            " it, leave it empty, or list the column from the start in the setting categorical or "
+            "numeric"
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from halfseen.errors import InvalidTableError
 from halfseen.frames.encoder import is_numeral
-from halfseen.frames.reading import Declared, frame_of, named_columns, nw, read_cells
+from halfseen.frames.reading import Category, frame_of, named_columns, nw, read_cells
 from halfseen.lazy import from_extra
 from halfseen.values import BoolArray, FloatArray
 
@@ -56,7 +56,7 @@ def cells_of(column: Any, rows: Any = None) -> Any:
     if column.dtype.is_nested():
         return _blocks(column)
     if isinstance(column.dtype, nw.Categorical | nw.Enum):
-        return Declared(column.cast(nw.String).to_list())
+        return Category(column.cast(nw.String).to_list())
     cells = column.to_numpy() if column.dtype.is_numeric() else column.to_list()
     return cells if isinstance(cells, list) or cells.dtype.kind in "fiu" else cells.tolist()
 

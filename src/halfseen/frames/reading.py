@@ -27,8 +27,8 @@ Labels = list[str | None]
 """A column of categories; None where hidden."""
 
 
-class Declared(list[str | None]):
-    """Labels of a column that was declared a category: also numbers may be names."""
+class Category(list[str | None]):
+    """Labels of a column that was declared a category: they may well be numbers."""
 
 
 class Rows(NamedTuple):
@@ -71,7 +71,7 @@ class Rows(NamedTuple):
     def from_dict(cls, plain: dict[str, Any]) -> "Rows":
         """Return the rows that `to_dict` made plain, which somebody accepted before."""
         columns: list[FloatArray | Labels] = [
-            Declared(values)
+            Category(values)
             if any(isinstance(value, str) for value in values)
             else np.array(values, dtype=np.float64)
             for values in plain["columns"]
@@ -107,6 +107,8 @@ class Reader:
         Columns that are not read.
     categorical : collection of str
         Columns whose numbers are categories.
+    numeric : collection of str
+        Columns whose strings are numbers; an empty string is missing.
     unique : bool
         Whether ids must differ, as those of options do, but not those of a log.
 
@@ -120,6 +122,7 @@ class Reader:
     id: str | None = None
     ignore: frozenset[str] = frozenset()
     categorical: frozenset[str] = frozenset()
+    numeric: frozenset[str] = frozenset()
     unique: bool = True
 
     def read(self, options: Any) -> Rows:
@@ -268,12 +271,15 @@ class Reader:
         self, columns: Mapping[str, Any], labelled: Iterable[str] = ()
     ) -> list[FloatArray | Labels]:
         """Return the numbers or the labels of each column."""
-        cells, categorical = list(columns.values()), self.categorical.union(labelled)
+        cells, categorical = list(columns.values()), self.categorical.union(labelled) - self.numeric
         if cells and categorical.isdisjoint(columns):
             with suppress(OverflowError):  # of a whole number
                 if PLAIN.issuperset(map(type, chain.from_iterable(cells))):
                     return list(np.array(cells, dtype=np.float64))
-        values = [read_cells(name, cells, name in categorical) for name, cells in columns.items()]
+        values = [
+            read_cells(name, cells, name in categorical, name in self.numeric)
+            for name, cells in columns.items()
+        ]
         for name, column in zip(columns, values, strict=True):
             if isinstance(column, list):
                 check_strings([label for label in column if label], f"column {name!r}")
@@ -368,7 +374,7 @@ def named_columns(columns: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
 def _is_categorical(cells: Any) -> bool:
     """Return whether a column was declared a category, as in pandas."""
     kind = getattr(getattr(cells, "dtype", None), "name", "")
-    return isinstance(cells, Declared) or kind == "category"
+    return isinstance(cells, Category) or kind == "category"
 
 
 def check_strings(strings: Sequence[str], source: str) -> None:
@@ -457,34 +463,55 @@ LONGEST_STRING = 1000
 LARGEST_ID = 2**63 - 1
 
 
-def read_cells(name: str, cells: Iterable[Any], categorical: bool = False) -> FloatArray | Labels:
+def read_cells(
+    name: str, cells: Iterable[Any], categorical: bool = False, numeric: bool = False
+) -> FloatArray | Labels:
     """Return cells of one column as numbers or labels.
 
-    >>> read_cells("colour", ["red", None, float("nan")])
-    ['red', None, None]
-    >>> read_cells("size", [1, True, None])
-    array([ 1.,  1., nan])
+    Types decide, not contents: strings are labels, also if they look like numbers, unless the
+    column was declared numeric. In a CSV file all is text: there a column is numbers if each of its
+    cells is empty or a number.
+
+    >>> read_cells("colour", ["red", None, float("nan")]), read_cells("code", ["3", "4"])
+    (['red', None, None], ['3', '4'])
+    >>> read_cells("size", [1, True, None]), read_cells("price", ["3.5", "", 4], numeric=True)
+    (array([ 1.,  1., nan]), array([3.5, nan, 4. ]))
     """
     if isinstance(cells, np.ndarray):
         if cells.dtype.kind in "fiub" and not categorical:
             with np.errstate(over="ignore"):  # what is too large for a double is refused later
                 return np.asarray(cells, dtype=np.float64)
         cells = cells.tolist()
+    if numeric:
+        cells = [_parsed(name, cell, row) for row, cell in enumerate(cells)]
     cells = [None if type(cell) is float and cell != cell else cell for cell in cells]
     kinds = set(map(type, cells))
     if kinds <= PLAIN and not categorical:
         return _as_numbers(cells)
     if kinds <= STRINGS:
-        return Declared(cells) if categorical else cells
+        return Category(cells) if categorical else cells
     seen = [None if _is_missing(cell) else cell for cell in cells]
     if categorical:
-        return Declared(None if cell is None else label_of(name, cell) for cell in seen)
+        return Category(None if cell is None else label_of(name, cell) for cell in seen)
     if all(cell is None or isinstance(cell, str) for cell in seen):
         return [None if cell is None else str(cell) for cell in seen]
     for row, cell in enumerate(seen):
         if cell is not None and not _is_number(cell):
             raise _refused_cell(name, cell, f" in row {row}")
     return _as_numbers(seen)
+
+
+def _parsed(name: str, cell: Any, row: int) -> Any:
+    """Return the number that a string stands for, None if it is empty, or another cell as it is."""
+    if not isinstance(cell, str):
+        return cell
+    try:
+        return float(cell) if cell.strip() else None
+    except ValueError:
+        raise InvalidTableError(
+            f"column {name!r} must be numbers (setting numeric), got {cell!r:.40} in row {row}: "
+            "correct it, or leave it empty"
+        ) from None
 
 
 def _as_numbers(cells: list[Any]) -> FloatArray:
@@ -534,7 +561,7 @@ def _refused_cell(name: str, cell: Any, where: str = "") -> InvalidTableError:
         return InvalidTableError(
             f"column {name!r} must be numbers or strings, not both, got the string {text}{where}: "
             "correct it, leave it empty, make all strings, or list the column in the setting "
-            "categorical"
+            "categorical or numeric"
         )
     kind = "date" if isinstance(cell, _DATES) else "nested" if isinstance(cell, _NESTED) else ""
     return _refusal(name, f"got {type(cell).__name__} {text}{where}", kind)

@@ -55,7 +55,7 @@ _GAUGES = {
 }
 
 _OF_AGENT = {
-    *("id", "ignore", "categorical", "explore", "uniform_share"),
+    *("id", "ignore", "categorical", "numeric", "explore", "uniform_share"),
     *("expire_after", "expire_reward", "max_pending"),
 }
 

@@ -50,6 +50,7 @@ class Settings(BaseModel):
     id: str | None = None
     ignore: Names = ()
     categorical: Names = ()
+    numeric: Names = ()
     explore: str = "ucb"
     uniform_share: float = Field(0.05, ge=0, le=1)
     expire_after: float = Field(1800.0, gt=0, le=1e9)  # seconds

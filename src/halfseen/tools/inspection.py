@@ -18,9 +18,9 @@ from halfseen.errors import InvalidInputError, InvalidTableError
 from halfseen.factors.model import Factors, choose_rank, fit_rank
 from halfseen.factors.rows import evenly_spaced
 from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, search_rows
-from halfseen.frames.encoder import Encoder, check_words
+from halfseen.frames.encoder import Encoder
 from halfseen.frames.files import cells_of, columns_of
-from halfseen.frames.reading import Declared, Labels, Rows, read_cells
+from halfseen.frames.reading import Category, Labels, Rows, read_cells
 from halfseen.latent.plausible import limits_of, n_implausible, plausible
 from halfseen.lazy import from_extra
 from halfseen.seeding import stream
@@ -481,9 +481,7 @@ def _read(
     shares: dict[str, float | None] = {}
     for name, cells in columns.items():
         try:
-            column = read_cells(name, cells, isinstance(cells, Declared))
-            if isinstance(column, list) and not isinstance(column, Declared):
-                check_words(name, column)
+            column = read_cells(name, cells, isinstance(cells, Category))
         except InvalidTableError as error:
             reason = str(error).partition("must ")[2].partition(",")[0]
             kinds[name], shares[name] = f"left out: must {reason}", None
