@@ -23,6 +23,7 @@ from joblib import Parallel, delayed
 from rich.console import Console
 
 from halfseen import LatentUcb, PerArmRidge, Slate, Standardized, Uniform
+from halfseen.policies.abilities import UsesContext
 from halfseen.policies.base import Policy
 from halfseen.seeding import stream
 from halfseen.worlds.public_tables import read_table
@@ -214,7 +215,7 @@ def mean_reward(policy: Policy, problem: Problem, seed: int) -> float:
     waiting: deque[tuple[Any, float]] = deque()
     total, is_late = 0.0, problem.delay > 0 or problem.day > 1
     for round, (slate, means) in enumerate(rounds(problem, seed), 1):
-        if slate.context is not None and not policy._can("_grow_context"):
+        if slate.context is not None and not isinstance(policy, UsesContext):
             slate = slate.without_context()
         decision = policy.choose(slate)
         if is_late:

@@ -212,13 +212,13 @@ def custom(
 class Declared:
     """A class whose constructor takes its declared parameters, by name."""
 
-    _params: ClassVar[dict[str, Param]] = {}
+    parameters: ClassVar[dict[str, Param]] = {}
     """The parameters by name, those of base classes first."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls._params = _params_of(cls)
-        declared = cls._params.values()
+        cls.parameters = _params_of(cls)
+        declared = cls.parameters.values()
         if "__init__" not in cls.__dict__:
             keyword = inspect.Parameter.KEYWORD_ONLY
             cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -228,7 +228,7 @@ class Declared:
             cls.__doc__ = _with_parameters(cls.__doc__, list(declared))
 
     def __init__(self, **given: Any) -> None:
-        for name, param in self._params.items():
+        for name, param in self.parameters.items():
             value = given.pop(name, param.default)
             if value is _REQUIRED:
                 raise InvalidSettingError(f"must be given to {type(self).__name__}", name=name)
@@ -243,13 +243,13 @@ class Declared:
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain JSON types."""
         values = self.__dict__
-        return {name: param.plain(values[name]) for name, param in self._params.items()}
+        return {name: param.plain(values[name]) for name, param in self.parameters.items()}
 
     def __repr__(self) -> str:
         """Return the constructor call, without parameters that have their default value."""
         shown = (
             f"{name}={value!r}"
-            for name, param in self._params.items()
+            for name, param in self.parameters.items()
             if not _is_default(value := self.__dict__[name], param)
         )
         return f"{type(self).__name__}({', '.join(shown)})"
@@ -282,7 +282,7 @@ def _with_parameters(text: str, declared: list[Param]) -> str:
 
 
 def _unknown(cls: type[Declared], name: str) -> InvalidSettingError:
-    names = list(cls._params)
+    names = list(cls.parameters)
     known = f"is not a parameter of {cls.__name__}, which takes {', '.join(names)}"
     return InvalidSettingError(known + checks.did_you_mean(name, names), name=name)
 
@@ -302,7 +302,7 @@ class Value(Declared):
 
     def replace(self, **settings: Any) -> Self:
         """Return the value with other settings."""
-        return type(self)(**{name: self.__dict__[name] for name in self._params} | settings)
+        return type(self)(**{name: self.__dict__[name] for name in self.parameters} | settings)
 
     def __eq__(self, other: object) -> bool:
         """Return whether class and parameters are the same."""
@@ -313,4 +313,4 @@ class Value(Declared):
         return hash((type(self), self._values()))
 
     def _values(self) -> tuple[Any, ...]:
-        return tuple([self.__dict__[name] for name in self._params])
+        return tuple([self.__dict__[name] for name in self.parameters])

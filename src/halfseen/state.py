@@ -6,9 +6,9 @@ A class lists the attributes that make up its state::
         STATE = {"_n": Whole(low=0), "_sums": Array(("dim",))}
 
 `dump(mean)` returns them as plain values and arrays, `restore(mean, plain)` checks and sets them,
-one after the other. Then it calls `mean._restored()`, if there is such a method, to compute what is
-not saved and to check that fields fit together. A subclass adds its fields to those of its bases. A
-leading underscore is not saved.
+one after the other. Then it calls `mean.after_loading()`, if there is such a method, to compute
+what is not saved and to check that fields fit together. A subclass adds its fields to those of its
+bases. A leading underscore is not saved.
 
 An attribute of a kind that is not listed here needs its own field: a class with `dump` and
 `load`.
@@ -181,20 +181,11 @@ def _string(name: str, value: Any) -> str:
     return value
 
 
-def _random_state(name: str, value: Any) -> dict[str, Any]:
-    generator = np.random.PCG64()
-    generator.state = value
-    return dict(generator.state)
-
-
 Flag = partial(Plain, checks.boolean)
 """The field of True or False."""
 
 Text = partial(Plain, _string)
 """The field of a string."""
-
-RandomState = partial(Plain, _random_state)
-"""The field of the state of a random stream of numpy."""
 
 
 class Levels:
@@ -303,8 +294,8 @@ def restore(item: Any, plain: Any) -> None:
     _check_names(type(item).__name__, fields, plain)
     for name, field in fields.items():
         setattr(item, name, field.load(name, plain[name.lstrip("_")], sizes))
-    if hasattr(item, "_restored"):
-        item._restored()
+    if hasattr(item, "after_loading"):
+        item.after_loading()
 
 
 def _fields_of(kind: type) -> dict[str, Field]:

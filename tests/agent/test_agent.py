@@ -31,6 +31,7 @@ from halfseen import (
     load,
 )
 from halfseen.agent import ledger
+from halfseen.agent.agent import decided
 
 
 def ambient(**settings):
@@ -301,7 +302,7 @@ def test_each_place_has_its_exact_probability_given_the_places_before(way, tmp_p
     ready = agent._encoded(agent._asked(rows, None))
     counts, laws = Counter(), []
     for number in range(1000):
-        _, choices, arms = agent._decided(ready, f"id {number}", 2, True)
+        choices, arms = decided(ready, f"id {number}", 2, True)
         counts[tuple(arms)] += 1
         first, second = (each.probabilities for each in choices)
         rest = [arm for arm in range(4) if arm != arms[0]]

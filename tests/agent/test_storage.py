@@ -37,6 +37,7 @@ from halfseen import (
 from halfseen.agent import database
 from halfseen.agent import storage as storage_module
 from halfseen.agent.events import Event
+from halfseen.policies.abilities import Exploits
 
 TESTS = Path(__file__).resolve().parents[1]
 DOSES = ["low", "medium", "high"]
@@ -59,7 +60,7 @@ POLICIES = {
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_all_replicas_hold_the_same_state_bit_by_bit(url, policy):
     one, two = (new(url, policy=policy) for _ in range(2))
-    can_exploit = policy._can("_exploit")
+    can_exploit = isinstance(policy, Exploits)
     for at, (rows, rewards) in enumerate(offers(30)):
         chooser, learner = (one, two) if at % 2 else (two, one)
         decision = chooser.choose(rows, k=1 + at % 2, explore=at % 5 > 0 or not can_exploit)
@@ -97,14 +98,14 @@ def test_a_choice_on_an_older_state_is_applied_in_its_turn(url, monkeypatch, oth
     one, two = (new(url, policy=AmbientOful(dim=1), max_columns=2) for _ in range(2))
     one.learn(one.choose([{"sku": "a", "x": 1.0}]), 1.0)
     two._catch_up()
-    append = two._storage.append
+    append = two.storage.append
 
     def late(*given, **more):
-        monkeypatch.setattr(two._storage, "append", append)
+        monkeypatch.setattr(two.storage, "append", append)
         one.choose([{"sku": "a", "x": 2.0, "colour": "red"}])
         return append(*given, **more)
 
-    monkeypatch.setattr(two._storage, "append", late)
+    monkeypatch.setattr(two.storage, "append", late)
     decision = two.choose([{"sku": "a", "x": 1.0} | other])
     assert list(two.columns) == ["sku", "x", "colour"]
     assert two.columns["colour"].levels[0] == "red"
@@ -190,14 +191,14 @@ def test_a_refit_is_made_by_one_process_and_a_failed_one_does_no_harm(
 ):
     one, two = (new(url) for _ in range(2))
     with monkeypatch.context() as patch:
-        patch.setattr(LatentUcb, "_refit", lambda self: 1 / 0)
+        patch.setattr(LatentUcb, "fit_models", lambda self: 1 / 0)
         for rows, rewards in offers(6):
             one.learn(one.choose(rows), rewards[0])
         assert "a refit failed" in caplog.text
         assert one.health()["refits"] == 0
-    one._storage.lease("somebody", 60.0)
+    one.storage.lease("somebody", 60.0)
     assert not two.refit_if_due()
-    one._storage.release("somebody")
+    one.storage.release("somebody")
     clock.advance(1.0)
     assert two.refit_if_due()
     assert not two.refit_if_due()
@@ -208,9 +209,9 @@ def test_a_refit_is_made_by_one_process_and_a_failed_one_does_no_harm(
 @pytest.mark.parametrize(
     ("owner", "name", "error", "stored"),
     [
-        (LatentUcb, "_refit", SystemExit, True),
+        (LatentUcb, "fit_models", SystemExit, True),
         (threading.Thread, "start", RuntimeError, True),
-        (LatentUcb, "_refit", ZeroDivisionError, False),
+        (LatentUcb, "fit_models", ZeroDivisionError, False),
     ],
 )
 def test_choices_go_on_if_a_refit_in_the_background_cannot_run(
@@ -229,7 +230,7 @@ def test_choices_go_on_if_a_refit_in_the_background_cannot_run(
         patch.setattr(owner, name, fail)
         for rows, rewards in rounds[10:]:
             agent.learn(agent.choose(rows), rewards[0])
-            if name == "_refit" and agent._worker is not None:
+            if name == "fit_models" and agent._worker is not None:
                 agent._worker.join()
     assert caplog.text.count("a refit failed, 1 so far") == caplog.text.count("a refit failed") == 1
     assert not agent.refit_if_due()
@@ -240,7 +241,7 @@ def test_choices_go_on_if_a_refit_in_the_background_cannot_run(
 def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(monkeypatch):
     """Without a database: the same as if the refit had taken no time, with columns that are new."""
     agent = Agent(id="sku", policy=LatentUcb(refit="background"))
-    began, gate, refit = threading.Event(), threading.Event(), LatentUcb._refit
+    began, gate, refit = threading.Event(), threading.Event(), LatentUcb.fit_models
 
     def waiting(policy):
         if threading.current_thread() is agent._worker:
@@ -255,7 +256,7 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(monkeypa
     rounds = offers(60)
     play(agent, rounds[:12])
     agent._worker.join()
-    monkeypatch.setattr(LatentUcb, "_refit", waiting)
+    monkeypatch.setattr(LatentUcb, "fit_models", waiting)
     while True:
         decision = agent.choose([rounds.pop()[0][0]])
         if began.wait(0.05):
@@ -275,7 +276,7 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(monkeypa
 
 
 def test_a_lease_ends_at_its_deadline_and_does_not_survive_a_clock_that_was_set_back(url, clock):
-    storage = new(url)._storage
+    storage = new(url).storage
     assert storage.lease("a", 0.2)
     assert storage.lease("b", 0.2) is None
     clock.advance(0.25)
@@ -295,7 +296,7 @@ def test_processes_that_open_one_file_at_once_all_succeed(tmp_path, left):
     trials = [tmp_path / f"{trial}.db" for trial in range(10)]
     if left != "nothing":
         for suffix in ("", "-wal"):  # of an open file: as after `kill -9`
-            content = Path(f"{source._storage.place}{suffix}").read_bytes()
+            content = Path(f"{source.storage.place}{suffix}").read_bytes()
             for path in trials:
                 Path(f"{path}{suffix}").write_bytes(content)
     assert [_opened_together(path) for path in trials] == [[0] * 4] * len(trials)
@@ -330,7 +331,7 @@ def test_a_server_that_is_killed_is_an_error_and_then_goes_on(server, tmp_path):
         with pytest.raises(StorageError, match=r"halfseen:\*\*\*@127.0.0.1") as raised:
             agent.learn(first.id, 1.0)
         assert time.monotonic() - started < 10.0
-        assert "hidden" not in str(raised.value) + repr(agent) + agent._storage.place
+        assert "hidden" not in str(raised.value) + repr(agent) + agent.storage.place
         server.start()
     agent.learn(first.id, 1.0)
     assert agent.pending == ()
@@ -449,7 +450,7 @@ def test_an_outage_is_an_error_within_its_time_and_ends_by_itself(file, tmp_path
     before = state_of(agent)
     for begin, end, message in failing(file, tmp_path, monkeypatch):
         begin()
-        agent._storage.database.close()
+        agent.storage.database.close()
         started = time.monotonic()
         for call in (lambda: agent.choose(rows), lambda: agent.observe(rows, [1.0] * 30)):
             with pytest.raises(StorageError, match=message):
@@ -457,7 +458,7 @@ def test_an_outage_is_an_error_within_its_time_and_ends_by_itself(file, tmp_path
         assert time.monotonic() - started < 3.0
         assert archive.to_bytes(agent.to_dict()) == before
         end()
-        agent._storage.database.close()
+        agent.storage.database.close()
         assert state_of(other) == before
     agent.learn(decision, 1.0)
     assert other.pending == ()
@@ -469,7 +470,7 @@ def test_a_database_that_was_set_back_is_refused(file, tmp_path):
     copy = Path(file).read_bytes()
     agent = new(file)
     agent.choose([{"sku": "a", "x": 1.0}])
-    agent._storage.database.close()
+    agent.storage.database.close()
     for file in tmp_path.glob("shop.db*"):
         file.unlink()
     Path(file).write_bytes(copy)
@@ -480,7 +481,7 @@ def test_a_database_that_was_set_back_is_refused(file, tmp_path):
 def test_an_event_that_cannot_be_applied_stops_the_replica_and_is_named(url):
     agent, other = new(url), new(url)
     agent.choose(DOSES)
-    agent._storage.database.write(lambda run: run("UPDATE halfseen_events SET body = '{}'"))
+    agent.storage.database.write(lambda run: run("UPDATE halfseen_events SET body = '{}'"))
     for _ in range(2):
         with pytest.raises(StorageError, match=r"event 1 of .* cannot be applied.*KeyError"):
             other.choose(DOSES)
@@ -540,7 +541,7 @@ def test_an_agent_is_closed_also_if_its_last_checkpoint_fails(file, monkeypatch)
     monkeypatch.setattr(agent, "_save_if_due", lambda every: every / 0)
     with pytest.raises(ZeroDivisionError):
         agent.close()
-    assert agent._storage.database._connection is None
+    assert agent.storage.database._connection is None
     with pytest.raises(StorageError, match="closed"):
         agent.choose(DOSES)
 
@@ -621,7 +622,7 @@ def test_pruning_keeps_what_waits_and_changes_no_state(url):
     assert agent.prune(keep=timedelta(0)) > 20
     assert agent.log()["id"].iloc[0] == waiting.id
     assert state_of(Agent.open(url)) == state_of(other) == state_of(idle) == before
-    database = agent._storage.database
+    database = agent.storage.database
     assert database.read("SELECT COUNT(*) FROM halfseen_sets")[0][0] < 31
     assert database.read("SELECT COUNT(*) FROM halfseen_rows")[0][0] < 37
     other.learn(waiting.id, dict.fromkeys(waiting.chosen, 1.0))

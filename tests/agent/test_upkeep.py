@@ -38,7 +38,7 @@ def test_a_refit_that_failed_stops_no_expiry_and_is_tried_again_under_traffic(
 ):
     agent = opened(policy=LatentUcb(refit="background"), expire_after=EXPIRE)
     with monkeypatch.context() as patch:
-        patch.setattr(LatentUcb, "_refit", lambda self: 1 / 0)
+        patch.setattr(LatentUcb, "fit_models", lambda self: 1 / 0)
         walk(agent, offers(6))
         agent.tick()
     assert caplog.text.count("a refit failed") == 1
@@ -51,7 +51,7 @@ def test_expiry_and_refits_go_on_under_traffic_after_a_process_died_while_it_ref
     with Agent.open(url, id="sku", durability="crash", expire_after=EXPIRE) as agent:
         child = os.fork()
         if child == 0:
-            LatentUcb._refit = lambda self: os._exit(3)
+            LatentUcb.fit_models = lambda self: os._exit(3)
             walk(agent, offers(6))
             os._exit(4)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
@@ -65,7 +65,7 @@ def test_expiry_and_refits_go_on_under_traffic_after_a_process_died_while_it_ref
 def test_a_refit_that_takes_longer_than_a_lease_is_made_once(url, clock, monkeypatch, refit):
     policy = LatentUcb(refit="background") if refit == "background" else LatentUcb()
     one, two = (Agent.open(url, id="sku", policy=policy) for _ in range(2))
-    fits, true = [], LatentUcb._refit
+    fits, true = [], LatentUcb.fit_models
 
     def slow(policy):
         fits.append(policy)
@@ -76,13 +76,13 @@ def test_a_refit_that_takes_longer_than_a_lease_is_made_once(url, clock, monkeyp
                 two.refit_if_due()
         true(policy)
 
-    monkeypatch.setattr(LatentUcb, "_refit", slow)
+    monkeypatch.setattr(LatentUcb, "fit_models", slow)
     rounds = iter(offers(20))
     while not fits:
         walk(one, [next(rounds)])
         one.tick()
     assert len(fits) == two.health()["refits"] == 1
-    monkeypatch.setattr(LatentUcb, "_refit", true)
+    monkeypatch.setattr(LatentUcb, "fit_models", true)
     clock.advance(1.0)
     while two.health()["refits"] == 1:  # the lease is free
         walk(two, [next(rounds)])
@@ -97,7 +97,7 @@ def test_closing_an_agent_ends_its_refit_without_a_trace(file, monkeypatch, capl
     rounds = iter(offers(200))
     while not agent.health()["refits"]:
         walk(agent, [next(rounds)])
-    began, gate, true = threading.Event(), threading.Event(), LatentUcb._refit
+    began, gate, true = threading.Event(), threading.Event(), LatentUcb.fit_models
 
     def slow(policy):
         began.set()
@@ -105,7 +105,7 @@ def test_closing_an_agent_ends_its_refit_without_a_trace(file, monkeypatch, capl
         true(policy)
 
     before = set(threading.enumerate())
-    monkeypatch.setattr(LatentUcb, "_refit", slow)
+    monkeypatch.setattr(LatentUcb, "fit_models", slow)
     while not began.is_set():
         walk(agent, [next(rounds)])
         began.wait(0.01)
@@ -121,7 +121,7 @@ def test_closing_an_agent_ends_its_refit_without_a_trace(file, monkeypatch, capl
     assert not Path(f"{file}-wal").exists()  # nobody has opened the file again
     with pytest.raises(StorageError, match="the agent is closed"):
         agent.tick()
-    monkeypatch.setattr(LatentUcb, "_refit", true)
+    monkeypatch.setattr(LatentUcb, "fit_models", true)
     with Agent.open(file) as other:
         other.refit_if_due()  # unless it was done before the end
         assert other.health()["refits"] > 1

@@ -8,8 +8,8 @@ import pytest
 from halfseen import Agent, theory
 from halfseen.agent.database import PATIENCE
 from halfseen.agent.health import BLOCK
-from halfseen.agent.ledger import N_GONE
 from halfseen.agent.lease import LEASE
+from halfseen.agent.ledger import N_GONE
 from halfseen.frames.encoder import N_SHARED
 from halfseen.latent import features
 from halfseen.latent.plausible import FARTHEST

@@ -172,8 +172,8 @@ def test_a_context_that_grows_far_enters_with_the_next_epoch_and_not_as_a_huge_m
     policy.widen(context_dim=400)
     policy.save(tmp_path / "policy")
     load(tmp_path / "policy").learn(waiting, 1.0)
-    n_epochs = len(policy._epoch_log)
-    while len(policy._epoch_log) == n_epochs or policy.round < 60:
+    n_epochs = len(policy.epoch_log)
+    while len(policy.epoch_log) == n_epochs or policy.round < 60:
         decision = policy.choose(random.normal(size=(4, 14)), context=random.normal(size=400))
         policy.learn(decision, random.normal())
         assert np.isfinite(decision.scores).all()

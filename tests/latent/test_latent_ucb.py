@@ -102,7 +102,7 @@ def test_arms_that_come_back_count_once():
         for _ in range(12):
             decision = policy.choose(table)
             policy.learn(decision, means[decision.arm])
-        assert policy._epoch_log[-1].n_arms == len(table)
+        assert policy.epoch_log[-1].n_arms == len(table)
         ranks.append(policy.current_rank)
     assert ranks.count(3) >= 9
 
@@ -139,7 +139,7 @@ def test_with_a_half_life_old_arms_and_rewards_make_room_for_new_ones():
         decision = policy.choose(random.normal(size=(16, 3)))
         policy.learn(decision, float(random.normal()))
     counted = 16 * policy._settings.oldest_age
-    assert abs(policy._epoch_log[-1].n_arms - counted) < 0.1 * counted
+    assert abs(policy.epoch_log[-1].n_arms - counted) < 0.1 * counted
     assert len(policy._history) < 2 * policy._settings.oldest_age
 
 
@@ -161,7 +161,7 @@ def test_a_rare_reward_that_has_faded_opens_no_epochs():
     for round in range(300):
         decision = policy.choose(random.normal(size=(4, 3)))
         policy.learn(decision, float(round == 5))
-    assert len(policy._epoch_log) < 100
+    assert len(policy.epoch_log) < 100
 
 
 def test_absorbed_arms_count_as_items():
@@ -173,7 +173,7 @@ def test_absorbed_arms_count_as_items():
         some = random.choice(40, 8, replace=False)
         decision = policy.choose(table[some])
         policy.learn(decision, means[some[decision.arm]])
-    assert policy._epoch_log[-1].n_items == 40
+    assert policy.epoch_log[-1].n_items == 40
 
 
 @pytest.mark.parametrize(("n_items", "times"), [(3000, 12), (12_000, 6), (30_000, 1)])
@@ -209,7 +209,7 @@ def test_holes_that_mean_something_are_found():
         policy.learn(decision, means[decision.arm] + 0.3 * random.normal())
         gained.append(means[decision.arm] == means.max())
     assert np.mean(gained[50:]) > 0.95
-    scales = policy._epoch_log[-1].scales
+    scales = policy.epoch_log[-1].scales
     assert scales["mask"] > 3 * scales["filled"]
 
 
@@ -233,7 +233,7 @@ def played(policy, n=40, **settings):
 
 
 def test_epochs_start_in_rounds_that_grow_by_a_quarter():
-    starts = [record.round for record in played(LatentUcb())._epoch_log]
+    starts = [record.round for record in played(LatentUcb()).epoch_log]
     assert starts == [2, 3, 4, 5, 7, 9, 12, 15, 19, 24, 30, 38]
 
 
@@ -242,8 +242,8 @@ def test_an_epoch_opens_as_soon_as_two_rewards_differ():
     rewards = iter([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
     for table, _ in offers(6):
         policy.learn(policy.choose(table), next(rewards))
-    assert [record.round for record in policy._epoch_log] == [2, 5]
-    assert [record.noise_scale is None for record in policy._epoch_log] == [True, False]
+    assert [record.round for record in policy.epoch_log] == [2, 5]
+    assert [record.noise_scale is None for record in policy.epoch_log] == [True, False]
 
 
 def test_without_an_intercept_one_reward_is_enough():
@@ -269,7 +269,7 @@ def test_late_rewards_lead_to_the_same_models_as_timely_ones():
     ours, theirs = (each._history.rows.merged() for each in (policy, late))
     for mine, other in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(mine, other)
-    assert policy._epoch_log[-1].rank == late._epoch_log[-1].rank
+    assert policy.epoch_log[-1].rank == late.epoch_log[-1].rank
 
 
 def test_a_late_reward_enters_the_present_regression():
@@ -285,7 +285,7 @@ def test_a_late_reward_enters_the_present_regression():
 def test_groups_can_be_left_out():
     groups = ["mask", "latent"]
     policy = played(LatentUcb(groups=groups))
-    assert set(policy._epoch_log[-1].scales) == {"latent", "mask"}
+    assert set(policy.epoch_log[-1].scales) == {"latent", "mask"}
     assert policy.groups == ("latent", "mask")
     assert policy.settings()["groups"] == ["latent", "mask"]
 
@@ -293,13 +293,13 @@ def test_groups_can_be_left_out():
 def test_filled_arms_are_left_out_where_the_latent_model_explains_everything():
     policy = LatentUcb()
     play(policy, main_world(0.6, horizon=40).realize(0))
-    assert set(policy._epoch_log[-1].scales) == {"latent", "mask"}
+    assert set(policy.epoch_log[-1].scales) == {"latent", "mask"}
 
 
 def test_with_many_features_only_latent_coordinates_are_used():
     policy = played(LatentUcb(), 12, dim=MOST_AMBIENT_FEATURES + 1)
-    assert set(policy._epoch_log[-1].scales) == {"latent"}
-    assert set(played(LatentUcb(), 12, dim=20)._epoch_log[-1].scales) == {
+    assert set(policy.epoch_log[-1].scales) == {"latent"}
+    assert set(played(LatentUcb(), 12, dim=20).epoch_log[-1].scales) == {
         "latent",
         "filled",
         "mask",

@@ -190,7 +190,7 @@ def test_where_the_sets_do_not_meet_ambient_scores_decide_and_are_counted():
             assert np.array_equal(decision.scores, expected[1][0])
         policy.learn(decision, 10.0 * rewards[decision.arm] + 3.0)
     assert policy.n_fallbacks > 10
-    assert policy._diagnostics() == {"n_fallbacks": policy.n_fallbacks, "rank": 2}
+    assert policy.diagnostics() == {"n_fallbacks": policy.n_fallbacks, "rank": 2}
     assert copy_of(policy).n_fallbacks == policy.n_fallbacks
 
 

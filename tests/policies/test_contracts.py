@@ -118,7 +118,7 @@ def test_contract(make, check):
 @pytest.mark.parametrize("kind", [*SHIPPED, *_KINDS.values(), *_LAWS.values()], ids=repr)
 def test_every_setting_refuses_what_is_no_value_of_it_by_name(kind):
     """Settings of worlds and of masks as well."""
-    for name, param in kind._params.items():
+    for name, param in kind.parameters.items():
         bad = [object()]
         bad += [math.nan, -math.inf, True] if param.kind == "float" else []
         bad += [-1, 1.5, True] if param.kind == "int" else []

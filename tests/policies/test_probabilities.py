@@ -18,7 +18,7 @@ DRAWN = {
 
 def redrawn(policy, slate, seed):
     """Return what a policy with another seed would choose now."""
-    other = policy._fork()
+    other = policy.fork()
     other.__dict__["seed"] = seed
     return other.decide(slate)
 
@@ -58,11 +58,12 @@ def test_arms_come_with_the_probabilities_that_are_stated(name, items):
 
 
 def test_linear_thompson_states_its_probabilities():
-    """Chi-square over 1500 rounds without rewards; fails by chance with 1e-6."""
+    """Chi-square over 1500 decisions; fails by chance with 1e-6."""
     policy = LinearThompson(dim=6)
     walk(policy, few_arms(10))
-    slate = Slate(few_arms(1, seed=4)[0].table)
-    assert surprise([policy._play(slate)[0] for _ in range(1500)]) < 1.0
+    table = few_arms(1, seed=4)[0].table
+    slates = [Slate(table, id=f"visit {number}") for number in range(1500)]
+    assert surprise([policy.decide(slate) for slate in slates]) < 1.0
 
 
 def test_what_is_not_drawn_has_probability_1():
@@ -99,7 +100,7 @@ def test_the_farther_an_estimate_is_below_the_best_the_rarer_is_its_arm():
         found = (1.0 / decision.probabilities[rest] - len(table)) / gaps[rest]
         if at >= 20:
             assert found == pytest.approx(found[0], rel=1e-9)
-            rates.append(found[0] * policy._diagnostics()["noise_scale"] / np.sqrt(len(table)))
+            rates.append(found[0] * policy.diagnostics()["noise_scale"] / np.sqrt(len(table)))
     assert 1.5 < rates[-1] / rates[0] < np.sqrt(120 / 20)
 
 

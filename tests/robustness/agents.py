@@ -20,6 +20,7 @@ from pathlib import Path
 from agent.servers import Server
 from agent.tables import state_of
 from halfseen import Agent, AmbientOful, HalfseenError, LatentUcb, Uniform
+from halfseen.policies.abilities import UsesContext
 from robustness.calls import BrokenRuleError
 from robustness.faults import Interrupter
 from robustness.hostile import BAD_REWARDS
@@ -51,7 +52,7 @@ class Case:
             self.replicas = [make(**settings) for _ in range(draws.randint(1, 3))]
             self.fresh = make
         self.is_stored = url is not None
-        self.has_context = self.replicas[0]._policy._can("_grow_context")
+        self.has_context = isinstance(self.replicas[0].learner, UsesContext)
         self.open, self.n_calls, self.n_learned = {}, 0, 0
 
     def play(self):

@@ -25,6 +25,7 @@ from halfseen import (
     UnknownDecisionError,
 )
 from halfseen.errors import InvalidRewardError, InvalidSlateError
+from halfseen.policies.abilities import Grows, UsesContext
 from halfseen.testing.policies import copy_of, expect_scores, state_bytes
 from robustness.hostile import BAD_REWARDS, REWARDS, Slates, bad_slates, in_some_form, reward
 from robustness.players import PLAYERS
@@ -75,7 +76,7 @@ class Case:
         """Make the policy and call it, until something does not hold."""
         random = self.random
         self.policy = PLAYERS[self.name](random, self.dim)
-        if self.policy._can("_grow_context") and random.random() < 0.5:
+        if isinstance(self.policy, UsesContext) and random.random() < 0.5:
             self.contexts = Slates(random, int(random.choice(DIMS)))
             self.names = random.permutation(12) if random.random() < 0.7 else None
         for _ in range(int(random.integers(10, 25 if self.dim > 12 else 90))):
@@ -128,7 +129,7 @@ class Case:
 
     def widen(self):
         policy, random = self.policy, self.random
-        if not policy._can("_grow") or (policy.dim or self.dim) > max(DIMS):
+        if not isinstance(policy, Grows) or (policy.dim or self.dim) > max(DIMS):
             return
         n_new = int(random.integers(1, 4))
         if self.contexts is not None and policy.context_dim and random.random() < 0.5:

@@ -20,6 +20,7 @@ from pathlib import Path
 from agent.servers import Server
 from halfseen import Agent, AmbientOful, LatentUcb, archive
 from halfseen.errors import UnknownDecisionError
+from halfseen.policies.abilities import UsesContext
 
 LONGEST = 0.25
 """Seconds between two kills."""
@@ -153,7 +154,7 @@ def serve(agent, writing, draws):
             if draws.random() < 0.1:
                 options[0]["colour"] = str(draws.randrange(100))
             context = None
-            if agent.policy._can("_grow_context") and draws.random() < 0.5:
+            if isinstance(agent.policy, UsesContext) and draws.random() < 0.5:
                 context = {"hour": draws.random(), "country": draws.choice(["a", "b", None])}
             waiting.append(agent.choose(options, context=context, k=draws.choice([1, 2])).id)
             os.write(writing, f"made {waiting[-1]}\n".encode())

@@ -92,7 +92,7 @@ def interrupted(call, number):
 def test_an_interrupt_that_somebody_keeps_leaves_no_lock_behind(tmp_path):
     """A signal is met where a function begins; a notebook keeps the exception and its frames."""
     agent, kept = served(AmbientOful(dim=1), tmp_path / "shop.db"), []
-    locks = agent._lock, agent._storage.database._lock
+    locks = agent._lock, agent.storage.database._lock
     for number in count(1):
         try:
             with Interrupter("call", number):

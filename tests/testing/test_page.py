@@ -41,7 +41,7 @@ def walked(tmp_path_factory):
 def test_policy_and_world_pass_all_checks(walked):
     _, printed = walked
     lines = printed["check_mine.py"].splitlines()
-    assert lines == ["DiagonalUcb passes all checks.", "Shop passes all checks."]
+    assert lines == ["Both policies pass all checks.", "Shop passes all checks."]
     assert " passed" in printed["test_mine.py"]
 
 

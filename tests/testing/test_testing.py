@@ -20,6 +20,7 @@ from halfseen import (
     params,
     register_policy,
 )
+from halfseen.policies.abilities import AwaitsRewards, Grows, UsesContext
 from halfseen.seeding import stream
 from halfseen.state import Array, Each, Real
 from halfseen.testing import (
@@ -91,7 +92,7 @@ class HasNoSeed(Steps):
 
 
 class SavesNothing(Steps):
-    def _restored(self):
+    def after_loading(self):
         self.setup()
 
 
@@ -113,25 +114,27 @@ class KeepsAll(Steps):
         self.rewards = (*self.rewards, reward)
 
 
-class LearnsWhatItExpects(Steps):
-    def _expect(self, note):
+class LearnsWhatItExpects(AwaitsRewards, Steps):
+    def await_reward(self, note):
         self.update(note, 1.0)
+
+    def give_up(self, *notes):
+        pass
 
 
 class LearnsTheStartOfALog(Steps):
-    def _play_logged(self, slate, rewards, contexts=None):
-        super()._play_logged(Slate(slate.table[:1]), rewards[:1])
+    def learn_rows(self, slate, rewards, contexts=None):
+        super().learn_rows(slate.some([0]), rewards[:1])
 
 
-class ForgetsWhenItGrows(Steps):
-    def _grow(self, dim, levels):
+class ForgetsWhenItGrows(Grows, Steps):
+    def grow(self, dim, levels):
         self.weights = np.zeros(dim)
 
 
-class InContext(Steps):
+class InContext(UsesContext, Steps):
     """Adds a step for the context, which is the same for all arms."""
 
-    context_dim: int = params.integer(default=0, low=0)
     STATE: ClassVar = {"taste": Array(("context_dim",))}
 
     def setup(self):
@@ -148,7 +151,7 @@ class InContext(Steps):
             row = np.nan_to_num(note.context)
             self.taste = self.taste + 0.1 * reward * row / (1.0 + row @ row)
 
-    def _grow_context(self, dim, levels):
+    def grow_context(self, dim, levels):
         self.taste = np.pad(self.taste, (0, dim - len(self.taste)))
 
 
@@ -159,7 +162,7 @@ class MissesTheContext(InContext):
 
 
 class ForgetsWhenContextsGrow(InContext):
-    def _grow_context(self, dim, levels):
+    def grow_context(self, dim, levels):
         self.taste = np.zeros(dim)
 
 

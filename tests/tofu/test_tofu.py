@@ -371,7 +371,7 @@ class Cautious(Policy):
     def update(self, note, reward):
         self.n_lessons += 1
 
-    def _observe(self, slate):
+    def collect(self, slate):
         self.n_absorbed += slate.n_arms
 
 

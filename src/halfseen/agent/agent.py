@@ -37,6 +37,7 @@ from halfseen.errors import (
     UnknownDecisionError,
 )
 from halfseen.frames import Column
+from halfseen.policies.abilities import Exploits, Reports, UsesContext
 from halfseen.policies.registry import policy_from_dict
 from halfseen.values import Choice, Decision, FloatArray, Item, Note, Scores
 from halfseen.values.decision import checked_reward, checked_rewards, listed
@@ -92,7 +93,7 @@ class Agent(Replica):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let `copy` and `pickle` make a separate agent; one in a database is opened again."""
-        if self._storage is not None:
+        if self.storage is not None:
             raise TypeError(
                 "an agent in a database cannot be copied or pickled: use Agent.open again, or save "
                 "it to a file"
@@ -153,11 +154,10 @@ class Agent(Replica):
             self._tend()  # only now: a request that is refused changes nothing
             if self._last > before:
                 ready = self._encoded(asked)
-            ready.policy._prepare(ready.slate)
-            decided, choices, arms = self._decided(ready, name, k, explore)
-            if self._storage is None:
-                decided._key = ""
-                ready = ready._replace(policy=decided, inners=tuple(e.inner for e in choices))
+            ready.policy.prepare(ready.slate)
+            alone = self.storage is None and id is None
+            drawn = str(ready.policy.round + 1) if alone else name
+            choices, arms = decided(ready, drawn, k, explore)
             first = choices[0]
             body |= {
                 "arms": arms,
@@ -173,29 +173,6 @@ class Agent(Replica):
                 return self.choose(options, context=context, k=k, id=id, explore=explore)
             return self._decision(event, ready, first.parts)
 
-    def _decided(
-        self, ready: Ready, name: str, k: int, explore: bool
-    ) -> tuple[Any, list[Choice], list[int]]:
-        """Return a fork of the policy that has decided, its choices, and the arms of all places.
-
-        Each place is chosen among the options that are left. Random streams are keyed by the
-        decision's id, so that processes in the same round do not draw alike; without a database, by
-        the round, so that a seed repeats everything.
-        """
-        policy, slate = ready.policy._fork(), ready.slate
-        policy._key = "" if self._storage is None else name
-        key = policy._key or str(policy.round + 1)
-        rest = np.arange(slate.n_arms)
-        choices: list[Choice] = []
-        arms: list[int] = []
-        for place in range(k):
-            if place:
-                policy._key, rest = f"{key}/{place}", rest[rest != arms[-1]]
-            offered = slate.some(rest) if place else slate
-            choices.append(policy.decide(offered) if explore else policy._exploit(offered))
-            arms.append(int(rest[choices[-1].arm]))
-        return policy, choices, arms
-
     def _decision(self, event: Event, ready: Ready, parts: FloatArray) -> Decision:
         """Return a decision; if it no longer waits, with a note that looks like its own."""
         id, arms, asked, slate = event.body["id"], event.body["arms"], event.asked, ready.slate
@@ -210,7 +187,7 @@ class Agent(Replica):
             event.law,
             id=id,
             items=asked.rows.items,
-            rows=asked,
+            request=asked,
             places=list(zip(arms, event.body["probabilities"], strict=True))[1:],
         )
 
@@ -221,7 +198,7 @@ class Agent(Replica):
         """
         id, asked = event.body["id"], event.asked
         assert asked is not None
-        found = None if self._storage is None else self._storage.decision(id)
+        found = None if self.storage is None else self.storage.decision(id)
         if found is None and id not in self._ledger.waiting and id not in self._ledger.gone:
             return None
         if found is None or found[1] != event.request():
@@ -230,7 +207,7 @@ class Agent(Replica):
                 f"decision {id} was made before, {why}: give each request its own id"
             )
         ready = self._encoded(asked, lenient=True)
-        parts = ready.policy._appraise(ready.slate)
+        parts = ready.policy.appraise(ready.slate)
         return self._decision(found[0]._replace(asked=asked), ready, parts)
 
     def score(self, options: Any, *, context: Any = None) -> tuple[Scored, ...]:
@@ -276,10 +253,10 @@ class Agent(Replica):
         """
         asked, made, chosen = None, None, None
         if isinstance(decision, Decision):
-            asked, chosen = decision._rows, decision.item
+            asked, chosen = decision.request, decision.item
             made = Scores(decision.estimates, decision.widths)
         elif isinstance(decision, str):
-            found = None if self._storage is None else self._storage.decision(decision)
+            found = None if self.storage is None else self.storage.decision(decision)
             if found is None:
                 raise UnknownDecisionError(
                     f"decision {decision!r:.80} is not in a database of this agent: pass what "
@@ -401,7 +378,7 @@ class Agent(Replica):
 
     def _placed(self, id: str, item: Item | None, key: str, value: float) -> tuple[int, bool]:
         """Return the place to which a reward belongs, and whether it is new."""
-        waiting, storage = self._ledger.waiting.get(id), self._storage
+        waiting, storage = self._ledger.waiting.get(id), self.storage
         known = waiting or self._ledger.gone.get(id)
         found = storage.decision(id) if known is None and storage is not None else None
         if known is not None:
@@ -470,7 +447,7 @@ class Agent(Replica):
                     f"the context of a log must have a row for each of its {len(values)} rows, got "
                     f"{len(contexts.items)}"
                 )
-        if key is not None and self._storage is None:
+        if key is not None and self.storage is None:
             raise InvalidInputError("key= needs a database: leave it out, or use Agent.open")
         with self._lock:
             self._catch_up()
@@ -482,8 +459,8 @@ class Agent(Replica):
             try:
                 self._record(event, ready)
             except Taken:
-                assert self._storage is not None
-                if self._storage.log_request(event.body["key"]) != event.request():
+                assert self.storage is not None
+                if self.storage.log_request(event.body["key"]) != event.request():
                     raise InvalidInputError(
                         f"another log was observed with the key {key!r}: give each log its own"
                     ) from None
@@ -509,12 +486,12 @@ class Agent(Replica):
         """How each column is used, by name."""
         known = {} if self.id is None else {self.id: Column(self.id, "id")}
         known |= {name: Column(name, "ignored") for name in self.ignore}
-        return known | self._options.counted(self._policy._implausible()[0])
+        return known | self._options.counted(Reports.of(self._policy).implausible()[0])
 
     @property
     def context_columns(self) -> dict[str, Column]:
         """How each context column is used, by name."""
-        return self._context.counted(self._policy._implausible()[1])
+        return self._context.counted(Reports.of(self._policy).implausible()[1])
 
     def health(self) -> dict[str, Any]:
         """Return figures for monitoring, as plain JSON types.
@@ -524,11 +501,11 @@ class Agent(Replica):
         decisions in which no option had probability 0.
         """
         with self._lock:
-            storage, last = self._storage, self._last
+            storage, last = self.storage, self._last
             behind = 0 if storage is None else storage.last() - last
             self._catch_up()
             policy = self._policy
-            starts = policy._diagnostics().get("epoch_starts")
+            starts = Reports.of(policy).diagnostics().get("epoch_starts")
             oldest = self._ledger.oldest
             return {
                 "decisions": self._n_decisions,
@@ -623,7 +600,7 @@ class Agent(Replica):
 
         A refit that is under way is not waited for, and has no effect.
         """
-        if self._storage is None:
+        if self.storage is None:
             return
         with self._lock:
             self._failure, self._is_closed = "the agent is closed: open it anew", True
@@ -631,7 +608,7 @@ class Agent(Replica):
                 self._save_if_due(1000)
             finally:
                 self._end_lease()
-                self._storage.database.close()
+                self.storage.database.close()
 
     def log(self, *, backend: str = "pandas", chunk: int | None = None) -> Any:
         """Return decisions and rewards in the database as a frame; see `halfseen.read_log`."""
@@ -654,9 +631,9 @@ class Agent(Replica):
         return storage.prune(keep.total_seconds(), waiting)
 
     def _stored(self, what: str) -> Storage:
-        if self._storage is None:
+        if self.storage is None:
             raise InvalidInputError(f"only an agent in a database has {what}: use Agent.open")
-        return self._storage
+        return self.storage
 
     def _check_settings(self, given: Mapping[str, Any], fresh: "Agent") -> None:
         """Raise an error if settings for a fresh agent differ from those of this one."""
@@ -678,10 +655,27 @@ class Agent(Replica):
         """Read options and a context; an empty dict is none."""
         asked = Asked(self._reader.read(options))
         if context is not None and not (isinstance(context, Mapping) and not context):
-            if not self._policy._can("_grow_context"):
-                self._policy._grow_context(1, {})  # says so
+            self._policy.able(UsesContext)
             asked = Asked(asked.rows, self._reader.read_row(context))
         return asked.canonical() if self._refits_policy else asked
+
+
+def decided(ready: Ready, id: str, k: int, explore: bool) -> tuple[list[Choice], list[int]]:
+    """Return the choices and the arms of all places.
+
+    Each place is chosen among the options that are left. Random streams are keyed by the id of the
+    decision, so that processes in the same round do not draw alike.
+    """
+    policy, slate = ready.policy, ready.slate
+    rest, choices, arms = np.arange(slate.n_arms), list[Choice](), list[int]()
+    for place in range(k):
+        if place:
+            rest = rest[rest != arms[-1]]
+        offered = slate.some(rest, id=f"{id}/{place}") if place else slate.some(slice(None), id=id)
+        decide = policy.decide if explore else policy.able(Exploits).exploit
+        choices.append(decide(offered))
+        arms.append(int(rest[choices[-1].arm]))
+    return choices, arms
 
 
 def load(path: Path) -> Any:
@@ -721,8 +715,8 @@ def _built(build: Callable[[S], T], source: S, name: str) -> T:
 
 def _settings(agent: Agent) -> dict[str, Any]:
     """Return the settings of an agent and of its policy, which has some of them."""
-    own = agent._policy.settings()
-    named = {"policy": type(agent._policy).__name__, "explore": own.get("exploration")}
+    own = agent.learner.settings()
+    named = {"policy": type(agent.learner).__name__, "explore": own.get("exploration")}
     return {**own, **agent.settings(), **named, "uniform_share": own.get("uniform_share")}
 
 

@@ -101,7 +101,7 @@ def epochs_of(policy: Policy) -> list[dict[str, Any]]:
     """Return round, rank and scales of each epoch of a policy; nothing if it has none."""
     return [
         {"round": each.round, "rank": each.rank, "scales": dict(getattr(each, "scales", {}))}
-        for each in getattr(policy, "_epoch_log", ())
+        for each in getattr(policy, "epoch_log", ())
     ]
 
 

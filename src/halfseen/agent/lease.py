@@ -23,13 +23,13 @@ class Lease:
     """
 
     def __init__(self, storage: Storage, owner: str) -> None:
-        self._storage, self._owner = storage, owner
+        self.storage, self._owner = storage, owner
         self._ends = threading.Event()
         self._renewer = threading.Thread(target=self._renew, daemon=True)
 
     def take(self) -> bool:
         """Return whether nobody else holds it."""
-        if self._storage.lease(self._owner, LEASE) is None:
+        if self.storage.lease(self._owner, LEASE) is None:
             return False
         with suppress(RuntimeError):  # there are too many threads: it ends in its time
             self._renewer.start()
@@ -41,10 +41,10 @@ class Lease:
         if self._renewer.is_alive():
             self._renewer.join()
         with suppress(StorageError):  # then it ends in its time
-            self._storage.release(self._owner)
+            self.storage.release(self._owner)
 
     def _renew(self) -> None:
         while not clock.wait(self._ends, LEASE / 3):
             with suppress(StorageError):  # the next try may be in time
-                if self._storage.lease(self._owner, LEASE) is None:
+                if self.storage.lease(self._owner, LEASE) is None:
                     return

@@ -33,6 +33,7 @@ from halfseen.frames import Encoded, Encoder, EncoderField, Reader, Rows, ids_al
 from halfseen.latent.policy import INVERSE_GAP, LatentUcb
 from halfseen.log import logger
 from halfseen.params import Declared, choice, custom, integer, real
+from halfseen.policies.abilities import AwaitsRewards, Grows, Refits, Reports, UsesItems
 from halfseen.policies.base import Policy
 from halfseen.policies.imputed import EXPLORATIONS
 from halfseen.policies.registry import AnyPolicy, policy_to_dict
@@ -55,8 +56,6 @@ class Ready(NamedTuple):
     options, context : Encoder
     slate : Slate
     contexts : ndarray, shape (n, context_dim), or None
-    inners : tuple of Note or None
-        Of a policy that has decided: what its inner policies need.
     """
 
     policy: Policy
@@ -64,7 +63,6 @@ class Ready(NamedTuple):
     context: Encoder
     slate: Slate
     contexts: FloatArray | None
-    inners: tuple[Note | None, ...] = ()
 
 
 def _checked_policy(name: str, value: Any) -> Policy:
@@ -196,7 +194,7 @@ class Replica(Declared):
         self._refit_seconds: tuple[float, ...] = ()  # of the latest refits
         self._last = 0  # event that this state includes
         self._lock = forkable_lock(AGENT)
-        self._storage: Storage | None = None  # `open` sets it
+        self.storage: Storage | None = None  # `open` sets it
         self._encodings: OrderedDict[tuple[bytes, bool], Any] = OrderedDict()
         # In this process alone:
         self._token = secrets.token_hex(8)
@@ -225,6 +223,11 @@ class Replica(Declared):
             )
         return deepcopy(self.policy)
 
+    @property
+    def learner(self) -> Policy:
+        """The policy in its present state, which must not be changed."""
+        return self._policy
+
     # Files
 
     def to_dict(self) -> dict[str, Any]:
@@ -244,7 +247,7 @@ class Replica(Declared):
                 raise ArchiveError(f"{encoder.width} features are too many for a policy with {dim}")
         for waiting in agent._ledger.waiting.values():
             for place in waiting.places:
-                policy._check_note(place.note)
+                policy.check_note(place.note)
         agent.__dict__["policy"] = type(policy)(**policy.settings())
         return agent
 
@@ -298,13 +301,13 @@ class Replica(Declared):
         if ready is None:
             assert event.asked is not None
             ready = self._encoded(event.asked, lenient=True)
-            ready.policy._prepare(ready.slate)
-        policy, slate, arms = ready.policy, ready.slate, body["arms"]
-        inners = ready.inners or (None,) * len(arms)
+            ready.policy.prepare(ready.slate)
+        policy, slate = ready.policy, ready.slate
         places = []
-        for arm, item, inner in zip(arms, body["items"], inners, strict=True):
-            note = policy._advance(slate, arm, inner)
-            policy._expect(note)
+        for arm, item in zip(body["arms"], body["items"], strict=True):
+            note = policy.advance(slate, arm)
+            if isinstance(policy, AwaitsRewards):
+                policy.await_reward(note)
             places.append(Place(item, note))
         n, n_waiting = self._n_decisions + 1, len(self._ledger.waiting)
         table, contexts = slate.table, ready.contexts
@@ -328,7 +331,8 @@ class Replica(Declared):
     def _forgotten(self, policy: Policy) -> dict[str, Gone]:
         """Let a policy forget the oldest decision; the logger warns now and then."""
         (id, oldest), n = next(iter(self._ledger.waiting.items())), self._n_forgotten + 1
-        policy._forget(*(each.note for each in oldest.places if each.is_open))
+        if isinstance(policy, AwaitsRewards):
+            policy.give_up(*(each.note for each in oldest.places if each.is_open))
         if n & (n - 1) == 0:  # the 1st, 2nd, 4th, 8th, …
             message = "decision %s was forgotten, %d so far: more than max_pending = %d are pending"
             logger.warning(message, id, n, self.max_pending)
@@ -378,10 +382,10 @@ class Replica(Declared):
         n_steps = len(rewards) + bool(forgotten)
         if not n_steps:
             return {}
-        policy = self._policy._fork() if n_steps == 1 else deepcopy(self._policy)
+        policy = self._policy.fork() if n_steps == 1 else deepcopy(self._policy)
         window, lift, signs = self._rewards, self._lift, self._signs
-        if forgotten:
-            policy._forget(*forgotten)
+        if forgotten and isinstance(policy, AwaitsRewards):
+            policy.give_up(*forgotten)
         for waiting, at, reward in rewards:
             note = waiting.places[at].note
             policy.update(note.widened(policy.dim, policy.context_dim), reward)
@@ -396,7 +400,7 @@ class Replica(Declared):
         ready = ready or self._encoded(event.asked, log=True, lenient=True)
         table, contexts = ready.slate.table, ready.contexts
         policy = deepcopy(ready.policy)
-        policy._play_logged(ready.slate, event.rewards, contexts)
+        policy.learn_rows(ready.slate, event.rewards, contexts)
         seen, context_seen, window = self._seen, self._context_seen, self._rewards
         for row, reward in enumerate(event.rewards):
             seen = seen.added(table[row] == table[row], 1)
@@ -409,8 +413,8 @@ class Replica(Declared):
 
     def _continue_from_checkpoint(self, number: int = -1) -> None:
         """Take the state after the checkpoint of a refit, or a later one."""
-        assert self._storage is not None
-        self._continue_as(self.at_checkpoint(self._storage, number))
+        assert self.storage is not None
+        self._continue_as(self.at_checkpoint(self.storage, number))
 
     def _continue_as(self, other: Self) -> None:
         """Take the state of another agent."""
@@ -422,7 +426,7 @@ class Replica(Declared):
         """Return an agent after the checkpoint of a refit, or after the latest one."""
         number, covers, content = storage.checkpoint(number)
         other = cls.from_dict(archive.from_bytes(content, storage.place))
-        other._storage = storage
+        other.storage = storage
         for event in storage.after(covers, number):
             if event.number < number or event.kind != REFIT:
                 other.apply(event)
@@ -438,17 +442,17 @@ class Replica(Declared):
     @property
     def _is_background(self) -> bool:
         """Whether a thread refits the policy."""
-        return getattr(self._policy, "refit", "") == "background"
+        return isinstance(self._policy, Refits) and self._policy.refit == "background"
 
     @property
     def _refits_policy(self) -> bool:
         """Whether the agent refits the policy, for all processes or in a thread."""
-        return self._storage is not None or self._is_background
+        return self.storage is not None or self._is_background
 
     def _warnings(self) -> list[str]:
         """Return what looks wrong about rewards."""
         found = self._signs.warnings(len(self._ledger.waiting))
-        return [*(found if self.expire_after is None else ()), *self._policy._warnings()]
+        return [*(found if self.expire_after is None else ()), *Reports.of(self._policy).warnings()]
 
     @property
     def _owner(self) -> str:
@@ -459,12 +463,12 @@ class Replica(Declared):
 
     def _record(self, event: Event, ready: Ready | None = None, *, exactly: bool = False) -> None:
         """Append an event, and apply it after those that others have appended."""
-        if self._storage is None:
+        if self.storage is None:
             event = event._replace(number=self._last + 1, time=clock.now())
             if self._refitter is not None:
                 self._since[event.number] = event
         else:
-            event = self._storage.append(event, self._last, exactly=exactly)
+            event = self.storage.append(event, self._last, exactly=exactly)
             if event.number > self._last + 1:
                 ready = None  # it was made from an earlier state
                 self._catch_up(event.number - 1)
@@ -478,8 +482,8 @@ class Replica(Declared):
         """Apply what other processes have appended."""
         if self._failure is not None:
             raise StorageError(self._failure)
-        if self._storage is not None:
-            for event in self._storage.after(self._last, until):
+        if self.storage is not None:
+            for event in self.storage.after(self._last, until):
                 if event.number > self._last + 1:  # what is between was pruned
                     self._continue_from_checkpoint()
                 self._apply_or_stop(event)
@@ -491,10 +495,10 @@ class Replica(Declared):
         try:
             self.apply(event, ready)
         except Exception as error:
-            if self._storage is None or isinstance(error, StorageError):
+            if self.storage is None or isinstance(error, StorageError):
                 raise
             self._failure = (
-                f"event {event.number} of {self._storage.place} cannot be applied, so this process "
+                f"event {event.number} of {self.storage.place} cannot be applied, so this process "
                 f"stops: {type(error).__name__}: {error}"
             )
             raise StorageError(self._failure) from error
@@ -536,11 +540,12 @@ class Replica(Declared):
 
     def _now(self) -> float:
         """Return the time that events have."""
-        return clock.now() if self._storage is None else self._storage.now()
+        return clock.now() if self.storage is None else self.storage.now()
 
     @property
     def _is_refit_due(self) -> bool:
-        is_due = self._refits_policy and self._policy._is_refit_due
+        policy = self._policy
+        is_due = self._refits_policy and isinstance(policy, Refits) and policy.is_refit_due
         return is_due and clock.elapsed() >= self._next_refit
 
     def refit_if_due(self) -> bool:
@@ -575,9 +580,9 @@ class Replica(Declared):
 
     def _take_lease(self) -> bool:
         """Return whether this process may refit; if not, it asks again a little later."""
-        if self._storage is None:
+        if self.storage is None:
             return True
-        self._lease = Lease(self._storage, self._owner)
+        self._lease = Lease(self.storage, self._owner)
         is_ours = self._lease.take()
         if not is_ours:
             self._lease, self._next_refit = None, clock.elapsed() + _PAUSE
@@ -596,14 +601,14 @@ class Replica(Declared):
             policy, plain, covers = deepcopy(self._policy), self.to_dict(), self._last
             self._since = {}
         started = time.perf_counter()
-        policy._refit()
+        policy.able(Refits).fit_models()
         plain["state"]["policy"] = policy_to_dict(policy)
         event = Event(REFIT, {"seconds": time.perf_counter() - started, "covers": covers})
-        content = b"" if self._storage is None else archive.to_bytes(plain)
+        content = b"" if self.storage is None else archive.to_bytes(plain)
         with self._lock:
             if self._is_closed:
                 return False
-            if self._storage is None:
+            if self.storage is None:
                 other = self.from_dict(plain)
                 for number in range(covers + 1, self._last + 1):
                     other.apply(self._since[number])
@@ -611,7 +616,7 @@ class Replica(Declared):
                 self._continue_as(other)
                 return True
             try:
-                self._storage.append(event, covers, owner=self._owner, checkpoint=content)
+                self.storage.append(event, covers, owner=self._owner, checkpoint=content)
             except Stale:
                 return False
             self._catch_up()
@@ -642,15 +647,15 @@ class Replica(Declared):
 
     def _save_if_due(self, every: int = _SAVED_EVERY) -> None:
         """Save the state after so many events, unless another process has."""
-        if self._storage is not None and self._last - self._saved >= every:
-            self._saved = self._storage.last_checkpoint()
+        if self.storage is not None and self._last - self._saved >= every:
+            self._saved = self.storage.last_checkpoint()
             if self._last - self._saved >= every:
                 self._save_checkpoint()
 
     def _save_checkpoint(self) -> None:
         """Save the state, from which other processes start faster."""
-        assert self._storage is not None
-        self._storage.save(self._last, archive.to_bytes(self.to_dict()))
+        assert self.storage is not None
+        self.storage.save(self._last, archive.to_bytes(self.to_dict()))
         self._saved = self._last
 
     def _expire(self, latest: float, reward: float | None) -> int:
@@ -693,14 +698,16 @@ class Replica(Declared):
         InvalidTableError
             Also if a column or level is new and the policy cannot grow.
         """
-        policy, rows = self._policy._fork(), asked.rows
-        policy._refits_itself = not self._refits_policy
+        policy, rows = self._policy.fork(), asked.rows
+        if isinstance(policy, Refits):
+            policy.refits_itself = not self._refits_policy
+        uses_items = isinstance(policy, UsesItems)
         has_ids = self.id is not None or not rows.names or rows.is_named
-        if not rows.names and not policy._uses_items:
+        if not rows.names and not uses_items:
             raise ids_alone()
         known = policy.dim or 0
         # Items may have no columns, or none that was ever seen.
-        dim = max(1, known) if policy._uses_items else known
+        dim = max(1, known) if uses_items else known
         table, options, numbers = self._encoded_options(asked, dim, lenient)
         if table.dim > known:
             try:
@@ -725,11 +732,11 @@ class Replica(Declared):
             return known[2]
         rows, policy = asked.rows, self._policy
         if lenient:
-            room = policy.dim if policy.dim and not policy._can("_grow") else np.inf
+            room = policy.dim if policy.dim and not isinstance(policy, Grows) else np.inf
             slate, options = _fitted(encoder, rows, dim, room)
         else:
             slate, options = encoder.encode(rows, dim=dim)
-        numbers = np.array(rows.numbers()) if policy._uses_items else None
+        numbers = np.array(rows.numbers()) if isinstance(policy, UsesItems) else None
         found = slate, options, numbers
         if asked.digest and options is encoder:
             cache[key] = encoder, dim, found

@@ -36,6 +36,17 @@ from halfseen.latent.surprise import SURPRISE, Surprise
 from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.linear.history import LARGEST_GROWTH
 from halfseen.params import choice, custom, flag, integer, real
+from halfseen.policies.abilities import (
+    AwaitsRewards,
+    Draws,
+    Explains,
+    Exploits,
+    Grows,
+    Refits,
+    Reports,
+    UsesContext,
+    UsesItems,
+)
 from halfseen.policies.ambient import scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.imputed import EXPLORATIONS
@@ -82,7 +93,18 @@ class _Schedule(NamedTuple):
 
 
 @register_policy
-class LatentUcb(Policy):
+class LatentUcb(
+    Explains,
+    Exploits,
+    Grows,
+    UsesContext,
+    UsesItems,
+    AwaitsRewards,
+    Refits,
+    Reports,
+    Draws,
+    Policy,
+):
     """Optimism in a latent factor model of half-seen arms; needs no settings.
 
     - **Arms**: x = μ + Wz + ε, fitted by maximum likelihood to the seen entries of all offered
@@ -134,19 +156,12 @@ class LatentUcb(Policy):
     }
 
     needs: ClassVar[tuple[str, ...]] = ("seed",)
-    _uses_items = True
 
     dim: int | None = integer(  # type: ignore[assignment]
         default=None,
         low=1,
         high=checks.LARGEST_SIZE,
         doc="Number of features; by default taken from the first slate.",
-    )
-    context_dim: int = integer(
-        default=0,
-        low=0,
-        high=checks.LARGEST_SIZE,
-        doc="Number of features of a context; by default taken from the first one.",
     )
     rank: int | None = integer(
         default=None,
@@ -236,7 +251,7 @@ class LatentUcb(Policy):
         return Sample(dim, max_rows=max_rows, seed=self.seed, recent=recent)
 
     @property
-    def _epoch_log(self) -> tuple[LatentRecord, ...]:
+    def epoch_log(self) -> tuple[LatentRecord, ...]:
         """One record for each epoch opened so far."""
         return (*self._log, *(() if self._epoch is None else (self._epoch.record,)))
 
@@ -245,9 +260,9 @@ class LatentUcb(Policy):
         """Number of latent coordinates in the current epoch; None before the first one."""
         return None if self._epoch is None else self._epoch.record.rank
 
-    def _diagnostics(self) -> dict[str, Any]:
+    def diagnostics(self) -> dict[str, Any]:
         """Return ranks of all epochs, and noise and scales of the last one."""
-        log = self._epoch_log
+        log = self.epoch_log
         return {
             "epoch_starts": [record.round for record in log],
             "epoch_ranks": [record.rank for record in log],
@@ -256,7 +271,7 @@ class LatentUcb(Policy):
             "n_items": log[-1].n_items if log else 0,
         }
 
-    def _warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """Say so if rewards are no longer what the model expects."""
         if not self._surprise.is_large:
             return ()
@@ -267,19 +282,18 @@ class LatentUcb(Policy):
 
     # Choosing
 
-    def _prepare(self, slate: Slate) -> None:
+    def prepare(self, slate: Slate) -> None:
         """Open an epoch if one is due, and keep the slate for the next one."""
-        if self._refits_itself and self._is_refit_due:
-            self._refit()
+        self.refit_if_due()
         self._compact_if_full()
-        self._observe(slate)
+        self.collect(slate)
         self._model_of_widths()  # made here, so that `decide` changes nothing
 
     def decide(self, slate: Slate) -> Choice:
         """Choose by the models of the current epoch."""
         return self._choice(slate, self.exploration, self.uniform_share)
 
-    def _exploit(self, slate: Slate) -> Choice:
+    def exploit(self, slate: Slate) -> Choice:
         """Choose the largest estimate; at random while all rewards are equal."""
         return self._choice(slate, "greedy", 0.0)
 
@@ -314,7 +328,7 @@ class LatentUcb(Policy):
         arms = epoch.arms
         kappa = 0.5 * (1.0 + arms.recurrence * model.constant_share)
         offered_share = min(1.0, slate.n_arms / arms.n_items) if arms.n_items else 0.0
-        often = offered_share * math.sqrt(2.0 * math.log(self._round + 1.0))
+        often = offered_share * math.sqrt(2.0 * math.log(self.round + 1.0))
         item_alpha = self._item_share * self.width_scale * kappa * often
         return max(self.width_scale * kappa, item_alpha), item_alpha
 
@@ -369,14 +383,14 @@ class LatentUcb(Policy):
         Each round has its own random streams, so there is no stream state to save.
         """
         probabilities, keys = None, item_keys(slate.table, slate.items)
-        random = self._stream(exploration)
+        random = self.stream(slate, exploration)
         scores[2] = model.draw(arms, random) if exploration == "thompson" else 0.0
         np.add(scores[1], scores[2], out=scores[0])
         arm = _best(slate, scores[0])
         if exploration == "thompson":
             probabilities = model.win_shares(keys, arms, scores[1], arm, random)
         elif exploration == INVERSE_GAP:
-            rate = inverse_gap_rate(slate.n_arms, self._round + 1, model.scales.n_effective)
+            rate = inverse_gap_rate(slate.n_arms, self.round + 1, model.scales.n_effective)
             probabilities = inverse_gap(scores[1] / model.scales.noise_scale, rate)
             arm = drawn(probabilities, scores[1], keys, random)
         return arm, probabilities
@@ -392,9 +406,9 @@ class LatentUcb(Policy):
         """Return arm and probabilities if a share of the rounds is uniform."""
         uniform = np.full(slate.n_arms, 1.0 / slate.n_arms)
         probabilities = np.eye(slate.n_arms)[arm] if probabilities is None else probabilities
-        if self._stream("share").random() < share:
+        if self.stream(slate, "share").random() < share:
             keys = item_keys(slate.table, slate.items)
-            arm = drawn(uniform, estimates, keys, self._stream("uniform"))
+            arm = drawn(uniform, estimates, keys, self.stream(slate, "uniform"))
         return arm, (1.0 - share) * probabilities + share * uniform
 
     def _at_random(self, slate: Slate) -> Choice:
@@ -408,48 +422,82 @@ class LatentUcb(Policy):
             HalfSeenRows(table).empty_model() if self._epoch is None else self._epoch.arms.factors
         )
         sizes = np.nansum(latent.residuals(table[:, : latent.dim]) ** 2, axis=1)
-        place = self._stream("uniform").integers(slate.n_arms)
+        place = self.stream(slate, "uniform").integers(slate.n_arms)
         items = np.zeros(slate.n_arms) if slate.items is None else slate.items
         arm = int(np.lexsort((items, sizes))[place])
         probabilities = np.full(slate.n_arms, 1.0 / slate.n_arms)
         return Choice(
-            arm, np.zeros((3, slate.n_arms)), self._latest_epoch, probabilities=probabilities
+            arm, np.zeros((3, slate.n_arms)), self.latest_epoch, probabilities=probabilities
         )
+
+    def predict(self, options: Any, *, contexts: Any = None, items: Any = None) -> FloatArray:
+        """Return the expected reward of each option, shape (n,).
+
+        Parameters
+        ----------
+        options : Slate or array_like, shape (n, dim)
+            NaN where hidden.
+        contexts : array_like, shape (n, context_dim), optional
+            A row for each option; by default all hidden.
+        items : array of int, shape (n,), optional
+
+        While all rewards are equal, that reward is expected; 0 before the first one.
+
+        Examples
+        --------
+        >>> policy = LatentUcb()
+        >>> policy.learn_logged([[0.0], [1.0], [2.0]], [5.0, 5.0, 5.0])
+        >>> policy.predict([[4.0], [float("nan")]]).tolist()
+        [5.0, 5.0]
+        """
+
+        def expected(slate: Slate) -> FloatArray:
+            rows, model = slate.contexts(contexts), self._model
+            if rows is not None:
+                self._check_context(rows.shape[1])
+            if model is None:
+                rewards = self._history.rows.rewards
+                return np.full(slate.n_arms, rewards[0] if len(rewards) else 0.0)
+            arms = model.candidates(slate, self._hidden_context if rows is None else rows)
+            estimates: FloatArray = model.score(arms, 0.0, 0.0)[1]
+            return estimates
+
+        return self._ask(expected, options, None, items)
 
     # Answers about the present models, also if the next choice will open another epoch
 
-    def _appraise(self, slate: Slate) -> FloatArray:
+    def appraise(self, slate: Slate) -> FloatArray:
         """Return estimates with widths as in "ucb", also if draws or nothing take their place."""
         model = self._model
         if model is None:
             return np.zeros((3, slate.n_arms))
         return self._scored(model, slate)[1]
 
-    def _reasons(self, slate: Slate) -> Reasons:
+    def reasons(self, slate: Slate) -> Reasons:
         """Return the parts of each score; all are 0 while all rewards are equal."""
         model = self._model
         if model is None:
             return Reasons.none(slate.n_arms, slate.dim, self.context_dim)
-        _, estimates, widths = self._appraise(slate)
+        _, estimates, widths = self.appraise(slate)
         return explanation.reasons(model, slate, self._context_row(slate), estimates, widths)
 
-    def _moves(
+    def moves(
         self, slate: Slate, groups: Groups, context_groups: Groups
     ) -> tuple[FloatArray, list[FloatArray]]:
         """Return moves under the latent models, given what is seen of each arm and the context."""
         model = self._model
         if model is None:
-            return super()._moves(slate, groups, context_groups)
+            return super().moves(slate, groups, context_groups)
         context = self._context_row(slate)
         return (
             explanation.moved_by_seeing(model, slate, context, groups),
             explanation.moved_by_context(model, slate, context, context_groups),
         )
 
-    def _implausible(self) -> tuple[FloatArray, FloatArray]:
+    def implausible(self) -> tuple[FloatArray, FloatArray]:
         """Return how many values of each feature are implausible, of arms and of contexts."""
         if self._epoch is None:
-            return super()._implausible()
+            return super().implausible()
 
         def counts(table: FloatArray, model: RowModel) -> FloatArray:
             known = model.factors.dim
@@ -461,7 +509,7 @@ class LatentUcb(Policy):
 
     # Learning
 
-    def _observe(self, slate: Slate) -> None:
+    def collect(self, slate: Slate) -> None:
         """Add the arms, and their context, to those on which the next models are fitted."""
         self._arms = self._arms.plus(slate.table, slate.items)
         context = slate.context
@@ -499,13 +547,13 @@ class LatentUcb(Policy):
 
     # Pending rewards
 
-    def _expect(self, note: Note) -> None:
+    def await_reward(self, note: Note) -> None:
         """Count the decision in widths until `update` replaces it."""
         if note.round not in self._pending:
             self._pending = {**self._pending, note.round: note}
             self._count_in_widths(self._row(note))
 
-    def _forget(self, *notes: Note) -> None:
+    def give_up(self, *notes: Note) -> None:
         """Count decisions no longer; of many pending ones some stay in the widths for a while.
 
         A row cannot be taken out of a root: all widths are computed anew.
@@ -546,17 +594,17 @@ class LatentUcb(Policy):
         return arms_kept(dim + context_dim, self.memory_bytes)
 
     @property
-    def _is_refit_due(self) -> bool:
+    def is_refit_due(self) -> bool:
         """Whether an epoch is due: so many rounds have passed, or rewards differ at last."""
-        if self._round >= self._schedule.next_due:
+        if self.round >= self._schedule.next_due:
             return True
         return self._model is None and is_informative(self._settings, self._history)
 
-    def _refit(self) -> None:
+    def fit_models(self) -> None:
         """Open an epoch: fit both models to what still counts."""
-        settings, round, schedule = self._settings, self._round + 1, self._schedule
-        arms = OfferedRows.of(self._arms, self._round, settings.oldest_age)
-        since = self._round - schedule.context_since
+        settings, round, schedule = self._settings, self.round + 1, self._schedule
+        arms = OfferedRows.of(self._arms, self.round, settings.oldest_age)
+        since = self.round - schedule.context_since
         contexts = OfferedRows.of(self._contexts, since, settings.oldest_age)
         last, history = self._epoch, self._history
         if self.half_life is not None:
@@ -583,19 +631,19 @@ class LatentUcb(Policy):
 
     # Features that come later
 
-    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let arms have more features, in all that is kept; the next models will have them."""
         self._first_levels = {**self._first_levels, **levels}
         self._widen_all(dim, self.context_dim)
 
-    def _grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
+    def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let contexts have more features; before the first one they were hidden."""
         self._context_first_levels = {**self._context_first_levels, **levels}
         most = arms_kept(dim, self.memory_bytes)
         self._contexts = self._contexts.widened(dim, self._context_first_levels, most)
-        if self._round and not self.context_dim:
-            soon = min(self._schedule.next_due, self._round + _SOON)
-            self._schedule = self._schedule._replace(context_since=self._round, next_due=soon)
+        if self.round and not self.context_dim:
+            soon = min(self._schedule.next_due, self.round + _SOON)
+            self._schedule = self._schedule._replace(context_since=self.round, next_due=soon)
         self._widen_all(self.dim or 1, dim)
 
     def _widen_all(self, dim: int, context_dim: int) -> None:
@@ -606,12 +654,12 @@ class LatentUcb(Policy):
 
     # Saving
 
-    def _restored(self) -> None:
+    def after_loading(self) -> None:
         """Raise ArchiveError unless history and epoch fit together."""
         if self.dim is None and (self._history.rows.arms.shape[1] != 1 or len(self._history)):
             raise ArchiveError("there can be no rewards before the first slate")
         for note in self._pending.values():
-            self._check_note(note)
+            self.check_note(note)
         epoch = self._epoch
         summary = self._history.summary
         if summary is None:
@@ -624,7 +672,8 @@ class LatentUcb(Policy):
             raise ArchiveError("the summary does not fit the features of the epoch")
 
     @property
-    def _latest_epoch(self) -> int:
+    def latest_epoch(self) -> int:
+        """Index of the latest epoch; −1 if there is none."""
         return -1 if self._epoch is None else self._epoch.record.epoch
 
     def _checked(self, options: Any, context: Any = None, items: Any = None) -> Slate:

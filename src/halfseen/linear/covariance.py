@@ -210,7 +210,7 @@ class Moments:
         """Return the corrected covariance of all arms (`Sums.covariance`)."""
         return self.sums().covariance(observe_prob)
 
-    def _restored(self) -> None:
+    def after_loading(self) -> None:
         """Raise ArchiveError unless saved sums can be those of some arms."""
         is_possible = (
             (self._pairs is not None) == self.count_pairs

@@ -263,7 +263,7 @@ class Reservoir:
         wider.n_arms = self.n_arms
         return wider
 
-    def _restored(self) -> None:
+    def after_loading(self) -> None:
         """Raise ArchiveError unless saved numbers can be those of the kept rows."""
         numbers = self._numbers
         if numbers is not None and (self.n_arms <= self.max_rows or numbers.max() >= self.n_arms):

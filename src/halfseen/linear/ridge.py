@@ -290,7 +290,7 @@ class Ridge:
         _kernels.measure(root, point, reward, points, self._limit, parts)
         return _kernels.best(parts, radius(root.item(-2), root.item(-1))), parts
 
-    def _restored(self) -> None:
+    def after_loading(self) -> None:
         """Raise ArchiveError unless a saved root gives finite scores for every slate."""
         root, pivots = self._root, _row_starts(self.dim)
         if len(root) != pivots[-1] + 4:

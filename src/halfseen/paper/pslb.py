@@ -6,7 +6,6 @@ same regrets: over 20 seeds of the main study the means differ by at most 0.5 ±
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,8 +17,9 @@ from halfseen.lazy import LazyModule
 from halfseen.linear.covariance import Moments
 from halfseen.linear.ridge import Confidence, Ridge
 from halfseen.params import custom, integer
+from halfseen.policies.abilities import Draws, Reports
 from halfseen.policies.ambient import Optimism
-from halfseen.policies.drawing import Drawing
+from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy
 from halfseen.state import Array, Basis, Maybe, Part, Value, Whole
 from halfseen.tofu.rank import Known, rank_param
@@ -195,7 +195,7 @@ def _mean_prob(name: str, value: Any) -> float:
 
 
 @register_policy
-class Pslb(Optimism, Drawing):
+class Pslb(Optimism, Draws, Reports, Policy):
     """Projected stochastic linear bandit (Lale et al. 2019); hidden entries count as zero.
 
     For the first `burn_in` rounds OFUL plays in all features. Then the principal directions of all
@@ -269,30 +269,37 @@ class Pslb(Optimism, Drawing):
         return (self._projection and self._projection.rank) or self.dim
 
     @property
+    def _has_directions(self) -> bool:
+        return self._projection is not None and self._projection.rank > 0
+
+    @property
     def n_fallbacks(self) -> int:
         """Rounds in which the two sets did not intersect and OFUL chose in all features."""
         return self._n_fallbacks
 
-    def _diagnostics(self) -> dict[str, Any]:
+    def diagnostics(self) -> dict[str, Any]:
         """Return the number of fallbacks and the rank."""
         return {"n_fallbacks": self._n_fallbacks, "rank": self.current_rank}
 
-    def _prepare(self, slate: Slate) -> None:
+    def prepare(self, slate: Slate) -> None:
         """Estimate the subspace if it is due, or keep the slate for it."""
-        if self._moments is not None and self._round >= self.burn_in:
+        if self._moments is not None and self.round >= self.burn_in:
             basis = self._estimated_basis(slate, self._moments)
             self._projection, self._moments = Projection.of(self._model, basis), None
-        self._observe(slate)
+        self.collect(slate)
 
     def decide(self, slate: Slate) -> Choice:
         """Choose by the largest value over both sets, or by OFUL if they do not intersect."""
-        parts = None
-        if self._projection is not None and self._projection.rank > 0:
-            parts = self._parts(slate, self._projection)
-            self._n_fallbacks += parts is None
+        parts = self._parts(slate) if self._has_directions else None
         if parts is None:
             return Choice(*self._model.score(slate.table, self._confidence.total))
-        return Choice(int(parts[0].argmax()), parts)
+        return Choice(int(parts[0].argmax()), parts, epoch=0)
+
+    def _play(self, *given: Any) -> tuple[Choice, Note]:
+        """Play a round, and count it if the sets do not intersect."""
+        choice, note = super()._play(*given)
+        self._n_fallbacks += self._has_directions and choice.epoch < 0
+        return choice, note
 
     def _estimated_basis(self, slate: Slate, moments: Moments) -> FloatArray:
         """Return the principal directions of all zero-filled arms up to and including a slate."""
@@ -300,7 +307,7 @@ class Pslb(Optimism, Drawing):
         second_moment = (moments.sums().products + values.T @ values) / n_arms
         known = Known(
             n_arms=n_arms,
-            round=self._round + 1,
+            round=self.round + 1,
             horizon=self.horizon,
             observe_prob=self.observe_prob,
             failure_prob=self.failure_prob,
@@ -311,12 +318,14 @@ class Pslb(Optimism, Drawing):
         basis: FloatArray = self.rank.select(second_moment, known).basis
         return basis
 
-    def _parts(self, slate: Slate, projection: Projection) -> FloatArray | None:
+    def _parts(self, slate: Slate) -> FloatArray | None:
         """Return score, estimate and width of each arm; None if the sets do not intersect."""
+        projection = self._projection
+        assert projection is not None
         points = np.empty((slate.n_arms, projection.rank))
         _kernels.project(slate.table, projection.basis, points)
         sets = projection.sets(self._model, self._confidence)
-        return sets and self._drawn("pslb", partial(sampled_parts, points, sets, self.n_samples))
+        return sets and sampled_parts(points, sets, self.n_samples, self.stream(slate, "pslb"))
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression, and to its projection on the subspace."""
@@ -328,7 +337,7 @@ class Pslb(Optimism, Drawing):
             self._projection.learn(model, note.arm, reward)
         self._model = model
 
-    def _observe(self, slate: Slate) -> None:
+    def collect(self, slate: Slate) -> None:
         """Add the arms to those that determine the subspace, until it is estimated."""
         if self._moments is not None:
             moments = self._moments.fork()

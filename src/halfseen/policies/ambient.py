@@ -1,7 +1,6 @@
 """Policies that regress rewards on all features; hidden entries count as zero."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,8 +10,8 @@ from halfseen.factors.rows import row_keys
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import LARGEST_SCALE, SMALLEST_RIDGE, Confidence, Ridge
 from halfseen.params import Declared, custom, real
+from halfseen.policies.abilities import Draws, Explains, Exploits, Grows
 from halfseen.policies.base import Policy
-from halfseen.policies.drawing import Drawing
 from halfseen.policies.registry import register_policy
 from halfseen.state import Part
 from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
@@ -44,10 +43,10 @@ class Optimism(Declared):
 
     def optimism(self) -> dict[str, Any]:
         """Return these parameters by name, for a policy or a radius that shares them."""
-        return {name: getattr(self, name) for name in Optimism._params}
+        return {name: getattr(self, name) for name in Optimism.parameters}
 
 
-class RidgePolicy(Policy):
+class RidgePolicy(Explains, Exploits, Grows, Policy):
     """Regresses rewards on arms in which hidden entries count as zero.
 
     Subclasses define how to choose.
@@ -66,31 +65,30 @@ class RidgePolicy(Policy):
         """Number of features."""
         return self.dim
 
-    def _exploit(self, slate: Slate) -> Choice:
+    def exploit(self, slate: Slate) -> Choice:
         """Choose the arm with the largest estimate."""
         return Choice(*self._model.score(slate.table, lambda log_det, n_samples: 0.0))
 
-    def _reasons(self, slate: Slate) -> Reasons:
+    def reasons(self, slate: Slate) -> Reasons:
         """Return what each feature adds, hidden ones nothing, and the width as the bonus."""
         none = Reasons.none(slate.n_arms, self.dim)
         parts = slate.values * self._model.estimate
-        return none._replace(features=parts, bonus=self._appraise(slate)[2])
+        return none._replace(features=parts, bonus=self.appraise(slate)[2])
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression."""
         self._model = self._model.fork()
         self._model.update(note.arm, reward)
 
-    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Widen the regression; zero and hidden are the same here, so levels do not matter."""
         self._model = self._model.widened(dim)
 
     def refitted(self, points: FloatArray, rewards: FloatArray) -> Self:
         """Return a fork that has learned rewards (n,) of points (n, dim), and nothing else."""
-        fork = self._fork()
+        fork = self.fork()
         fork._model = Ridge(self.dim, ridge=self.ridge)
-        for point, reward in zip(points, rewards.tolist(), strict=True):
-            fork._model.update(point, reward)
+        fork._model.insert(points, rewards)
         return fork
 
 
@@ -139,11 +137,11 @@ class Greedy(RidgePolicy):
 
     def decide(self, slate: Slate) -> Choice:
         """Choose the arm with the largest estimate."""
-        return self._exploit(slate)
+        return self.exploit(slate)
 
 
 @register_policy
-class LinearThompson(RidgePolicy, Drawing):
+class LinearThompson(Draws, RidgePolicy):
     """Plays the best arm for a parameter drawn anew each round; hidden entries count as zero.
 
     θ ~ N(V⁻¹Σzr, scale²·V⁻¹) with V = λI + Σzz'. One parameter is drawn per round, not one per arm.
@@ -173,18 +171,18 @@ class LinearThompson(RidgePolicy, Drawing):
 
     def decide(self, slate: Slate) -> Choice:
         """Choose the best arm under a parameter drawn anew."""
-        parts = self._drawn("thompson", partial(self._parts, slate.values))
+        parts = self._parts(slate.values, self.stream(slate, "thompson"))
         arm = int(parts[0].argmax())
         return Choice(arm, parts, probabilities=self._shares(slate, parts[1], arm))
 
-    def _appraise(self, slate: Slate) -> FloatArray:
+    def appraise(self, slate: Slate) -> FloatArray:
         """Return estimates with the posterior deviation as width, not with a draw."""
         scale = self._deviation
         return self._model.score(slate.table, lambda log_det, n_samples: scale)[1]
 
     def _shares(self, slate: Slate, estimates: FloatArray, arm: int) -> FloatArray:
         """Return the frequencies with which arms are best, in further draws of another stream."""
-        random = self._stream("shares")
+        random = self.stream(slate, "shares")
         white = self._deviation * self._model.whitened(slate.values)
         return win_shares(row_keys(slate.table), estimates, white, arm, random)
 

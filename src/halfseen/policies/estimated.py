@@ -101,29 +101,29 @@ class EpsilonGreedy(ItemPolicy):
     def _none_played(self, context_dim: int) -> Played:
         return Played(1 + self.dim + context_dim)  # the first column has the item ids
 
-    def _prepare(self, slate: Slate) -> None:
+    def prepare(self, slate: Slate) -> None:
         """Fit the estimators if it is due."""
-        if self._round + 1 >= self._next_fit:
+        if self.round + 1 >= self._next_fit:
             self._fit(len(self._played))
-            self._next_fit = next_start(self._round + 1, _GROWTH)
+            self._next_fit = next_start(self.round + 1, _GROWTH)
 
     def decide(self, slate: Slate) -> Choice:
         """Choose the largest estimate, or any arm."""
         return self._choice(slate, self.epsilon)
 
-    def _exploit(self, slate: Slate) -> Choice:
+    def exploit(self, slate: Slate) -> Choice:
         """Choose the largest estimate."""
         return self._choice(slate, 0.0)
 
     def _choice(self, slate: Slate, epsilon: float) -> Choice:
-        parts = self._appraise(slate)
+        parts = self.appraise(slate)
         best = parts[0] == parts[0].max()
         law = epsilon / slate.n_arms + (1.0 - epsilon) * best / np.count_nonzero(best)
         keys = item_keys(slate.table, slate.items)
-        arm = drawn(law, parts[1], keys, self._stream("epsilon"))
+        arm = drawn(law, parts[1], keys, self.stream(slate, "epsilon"))
         return Choice(arm, parts, probabilities=law)
 
-    def _appraise(self, slate: Slate) -> FloatArray:
+    def appraise(self, slate: Slate) -> FloatArray:
         """Return estimates; there are no widths."""
         rows = self._rows(slate.table, slate.items, slate.context)
         items, parts = rows[:, 0], np.full((3, slate.n_arms), self._mean)
@@ -169,7 +169,7 @@ class EpsilonGreedy(ItemPolicy):
             self._played.columns = Columns(arms[latest], rewards[latest], rounds[latest])
             self._fit(_MOST_ROWS)
 
-    def _grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
+    def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let contexts have more features; the estimators are fitted to them at once."""
         wider, first = self._none_played(dim), 1 + self.dim
         further = {first + level: first + other for level, other in levels.items()}
@@ -178,6 +178,6 @@ class EpsilonGreedy(ItemPolicy):
         self._played = wider
         self._fit(self._n_fitted)
 
-    def _restored(self) -> None:
+    def after_loading(self) -> None:
         """Fit the estimators to the same rewards again."""
         self._fit(checks.integer("n_fitted", self._n_fitted, 0, len(self._played)))

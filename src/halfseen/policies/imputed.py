@@ -19,6 +19,7 @@ from halfseen.linear.history import LARGEST_GROWTH, Played, Reservoir, next_star
 from halfseen.linear.ridge import LARGEST_SCALE
 from halfseen.log import logger
 from halfseen.params import choice, flag, integer, real
+from halfseen.policies.abilities import Exploits
 from halfseen.policies.ambient import (
     AmbientOful,
     Greedy,
@@ -64,7 +65,7 @@ class Exploring(Optimism):
         return AmbientOful(dim=dim, **self.optimism())
 
 
-class ViewedPolicy(Policy):
+class ViewedPolicy(Exploits, Policy):
     """Shows a view of each slate to an inner policy and returns its choice.
 
     A decision contains the arm as it was offered. Its note also contains the inner policy's view of
@@ -76,6 +77,8 @@ class ViewedPolicy(Policy):
     STATE: ClassVar = {"_inner": InnerPolicy()}
 
     _inner: Policy
+    _round_slate: Slate | None = None
+    _round_view: Slate
 
     @property
     def current_rank(self) -> int | None:
@@ -93,44 +96,50 @@ class ViewedPolicy(Policy):
         """Return options (n_arms, dim) as the inner policy sees them now."""
         return self._view(Slate.of(options, self.dim))
 
-    def _exploit(self, slate: Slate) -> Choice:
-        """Let the inner policy choose from its view without exploring."""
-        return self.decide(slate, explore=False)
-
-    def _appraise(self, slate: Slate) -> FloatArray:
-        """Let the inner policy score its view."""
-        return self._inner._appraise(self._shown_to_inner(slate))
-
     def _shown_to_inner(self, slate: Slate) -> Slate:
-        return Slate.of(np.clip(self._view(slate), -LARGEST, LARGEST), self._inner.dim)
+        """Return the view of a slate; that of the present round was computed by `prepare`."""
+        if slate is self._round_slate:
+            return self._round_view
+        view = np.clip(self._view(slate), -LARGEST, LARGEST)
+        return Slate.of(Slate(view, id=slate.id), self._inner.dim)
 
-    def decide(self, slate: Slate, *, explore: bool = True) -> Choice:
+    def prepare(self, slate: Slate) -> None:
+        """Let the inner policy prepare for its view."""
+        self._round_view, self._round_slate = self._shown_to_inner(slate), slate
+        self._inner = self._inner.fork()
+        self._inner.prepare(self._round_view)
+
+    def decide(self, slate: Slate) -> Choice:
         """Let the inner policy choose from its view."""
-        shown = self._shown_to_inner(slate)
-        self._inner = self._inner._fork()
-        self._inner._key = self._key
-        choice, note = self._inner._play(shown, explore=explore)
-        return choice._replace(inner=note)
+        return self._inner.decide(self._shown_to_inner(slate))
 
-    def _advance(self, slate: Slate, arm: int, inner: Note | None = None) -> Note:
-        """Let the inner policy count the round, if it has not when it chose."""
-        if inner is None:
-            self._inner = self._inner._fork()
-            inner = self._inner._advance(self._shown_to_inner(slate), arm)
-        return super()._advance(slate, arm, inner)
+    def exploit(self, slate: Slate) -> Choice:
+        """Let the inner policy choose from its view without exploring."""
+        return self._inner.able(Exploits).exploit(self._shown_to_inner(slate))
+
+    def appraise(self, slate: Slate) -> FloatArray:
+        """Let the inner policy score its view."""
+        return self._inner.appraise(self._shown_to_inner(slate))
+
+    def advance(self, slate: Slate, arm: int) -> Note:
+        """Let the inner policy count the round as well."""
+        self._inner = self._inner.fork()
+        inner = self._inner.advance(self._shown_to_inner(slate), arm)
+        self._round_slate = None
+        return super().advance(slate, arm)._replace(inner=inner)
 
     def update(self, note: Note, reward: float) -> None:
         """Pass the reward to the inner policy."""
         assert note.inner is not None
-        self._inner = self._inner._fork()
+        self._inner = self._inner.fork()
         self._inner.update(note.inner, reward)
 
-    def _check_note(self, note: Note) -> None:
+    def check_note(self, note: Note) -> None:
         """Raise an error if this policy cannot have made the decision of a note."""
-        super()._check_note(note)
+        super().check_note(note)
         if note.inner is None:
             raise UnknownDecisionError(f"no inner policy made the decision of round {note.round}")
-        self._inner._check_note(note.inner)
+        self._inner.check_note(note.inner)
 
 
 IMPUTERS = ("zero", "mean", "iterative")
@@ -283,19 +292,20 @@ class Imputed(Exploring, ViewedPolicy):
     def _view(self, slate: Slate) -> FloatArray:
         return self._filler.fill(slate.table)
 
-    def _prepare(self, slate: Slate) -> None:
+    def prepare(self, slate: Slate) -> None:
         """Fit the imputer if it is due, and add the slate to the sample."""
-        round = self._round + 1
+        round = self.round + 1
         if round >= self._next_fit:
             self._fit(self._reservoir.rows.copy())
             self._next_fit = next_start(round, self.growth)
-        self._observe(slate)
+        self.collect(slate)
+        super().prepare(slate)
 
     def _fit(self, rows: FloatArray) -> None:
         """Fit the imputer to rows (n, dim)."""
         self._filler = self._filled_by(rows)
 
-    def _observe(self, slate: Slate) -> None:
+    def collect(self, slate: Slate) -> None:
         """Add the slate to the sample."""
         self._reservoir = self._reservoir.fork()
         self._reservoir.add(slate.table)
@@ -370,7 +380,7 @@ class Standardized(Imputed):
         """Fit imputer and scaling, and learn all rewards so far again."""
         super()._fit(rows)
         self._scaling = Scaling.of(self._filler.fill(rows))
-        self._fit_round = self._round + 1
+        self._fit_round = self.round + 1
         arms, rewards, _ = self._played.samples()
         assert isinstance(self._inner, RidgePolicy)
         self._inner = self._inner.refitted(self._columns(arms), rewards)
@@ -383,6 +393,6 @@ class Standardized(Imputed):
             note = note._replace(inner=note.inner._replace(arm=self._columns(note.arm[None])[0]))
         super().update(note, reward)
 
-    def _restored(self) -> None:
+    def after_loading(self) -> None:
         """Fit the scaling to the same rows again."""
         self._scaling = Scaling.of(self._filler.fill(self._filler.rows))

@@ -11,7 +11,8 @@ from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.history import Played, Reservoir, next_start
 from halfseen.linear.ridge import Ridge
-from halfseen.params import choice, integer
+from halfseen.params import choice
+from halfseen.policies.abilities import Draws, Exploits, UsesContext, UsesItems
 from halfseen.policies.ambient import ridge_param, scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy
@@ -71,19 +72,10 @@ class _ByItem(NamedTuple):
         }
 
 
-class ItemPolicy(Policy):
+class ItemPolicy(Exploits, UsesContext, UsesItems, Draws, Policy):
     """A baseline that learns about each item by itself, in its context."""
 
     needs: ClassVar[tuple[str, ...]] = ("dim", "seed")
-    _uses_items = True
-
-    context_dim: int = integer(
-        default=0,
-        low=0,
-        high=checks.LARGEST_SIZE,
-        doc="Number of features of a context; by default that of the first one.",
-    )
-    seed: int = integer(default=0, low=0, doc="Seed of all random numbers.")
 
 
 @register_policy
@@ -148,16 +140,16 @@ class PerArmRidge(ItemPolicy):
         """Choose the item with the largest estimate plus width."""
         return self._choice(slate, self.radius)
 
-    def _exploit(self, slate: Slate) -> Choice:
+    def exploit(self, slate: Slate) -> Choice:
         """Choose the item with the largest estimate."""
         return self._choice(slate, 0.0)
 
-    def _prepare(self, slate: Slate) -> None:
+    def prepare(self, slate: Slate) -> None:
         """Fit anew if it is due, and keep the context."""
-        if self._round + 1 >= self._next_fit:
+        if self.round + 1 >= self._next_fit:
             self._fit()
-            self._next_fit = next_start(self._round + 1, _GROWTH)
-        self._observe(slate)
+            self._next_fit = next_start(self.round + 1, _GROWTH)
+        self.collect(slate)
 
     def _choice(self, slate: Slate, radius: float) -> Choice:
         parts = self._parts(slate, radius)
@@ -168,20 +160,20 @@ class PerArmRidge(ItemPolicy):
             return Choice(int(best[0]), parts)
         law = np.zeros(slate.n_arms)
         law[best] = 1.0 / len(best)
-        place = self._stream("ties").integers(len(best))
+        place = self.stream(slate, "ties").integers(len(best))
         return Choice(int(best[place]), parts, probabilities=law)
 
     def _drawn(self, slate: Slate, parts: FloatArray) -> Choice:
         """Choose the item with the largest draw."""
         keys, white = item_keys(slate.table, slate.items), np.diag(parts[2])
-        random = self._stream("thompson")
+        random = self.stream(slate, "thompson")
         items, copies = np.unique(keys, return_inverse=True)
         parts[2] *= random.standard_normal(len(items))[copies]
         np.add(parts[1], parts[2], out=parts[0])
         arm = int(parts[0].argmax())
         return Choice(arm, parts, probabilities=win_shares(keys, parts[1], white, arm, random))
 
-    def _appraise(self, slate: Slate) -> FloatArray:
+    def appraise(self, slate: Slate) -> FloatArray:
         """Return estimates and widths under the present fit."""
         return self._parts(slate, self.radius)
 
@@ -218,7 +210,7 @@ class PerArmRidge(ItemPolicy):
             models[key].insert(self._scaling.points(contexts), rewards - self._centre)
         self._models = models
 
-    def _observe(self, slate: Slate) -> None:
+    def collect(self, slate: Slate) -> None:
         """Add the context to those from which means and deviations are computed."""
         context = slate.context
         if context is not None and (context == context).any():
@@ -238,7 +230,7 @@ class PerArmRidge(ItemPolicy):
         model.update(self._scaling.points(context[None])[0], reward - self._centre)
         self._models = {**self._models, key: model}
 
-    def _grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
+    def grow_context(self, dim: int, levels: Mapping[int, int]) -> None:
         """Let contexts have more features; nothing is known of these until the next fit."""
         kept, new = self._contexts.rows[:, : self.context_dim], np.zeros(dim - self.context_dim)
         self._levels = {**self._levels, **levels}

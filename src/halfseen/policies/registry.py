@@ -15,6 +15,9 @@ _SHIPPED = ("halfseen.policies", "halfseen.tofu", "halfseen.latent")
 
 _CLASSES: dict[str, type[Policy]] = {}
 
+# Fields that files of earlier versions may have: each decision has its own random streams now.
+_RETIRED = {"random_state"}
+
 
 def register_policy(policy: type[P]) -> type[P]:
     """Make a policy known to `load` by the name of its class (a decorator).
@@ -100,6 +103,7 @@ def policy_from_dict(plain: dict[str, Any]) -> Policy:
 def restored(kind: type[P], plain: dict[str, Any]) -> P:
     """Return a policy of a class, which need not be registered."""
     policy = kind(**plain["settings"])
-    policy._round = checks.integer("round", plain["round"], 0, checks.LARGEST_HORIZON)
-    state.restore(policy, plain["state"])
+    policy.round = checks.integer("round", plain["round"], 0, checks.LARGEST_HORIZON)
+    kept = {name: value for name, value in plain["state"].items() if name not in _RETIRED}
+    state.restore(policy, kept)
     return policy

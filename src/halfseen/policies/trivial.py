@@ -4,17 +4,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from halfseen.policies.abilities import Draws, Exploits, Grows
 from halfseen.policies.base import Policy
-from halfseen.policies.drawing import Drawing
 from halfseen.policies.registry import register_policy
 from halfseen.values import Choice, Note, Slate
 
 
-class _LearnsNothing(Policy):
+class _LearnsNothing(Grows, Policy):
     def setup(self) -> None:
         """There is nothing to set up."""
 
-    def _grow(self, dim: int, levels: Mapping[int, int]) -> None:
+    def grow(self, dim: int, levels: Mapping[int, int]) -> None:
         """Nothing depends on the number of features."""
 
     def update(self, note: Note, reward: float) -> None:
@@ -22,7 +22,7 @@ class _LearnsNothing(Policy):
 
 
 @register_policy
-class Uniform(_LearnsNothing, Drawing):
+class Uniform(Draws, _LearnsNothing):
     """Chooses every arm with the same probability and learns nothing.
 
     Examples
@@ -37,12 +37,12 @@ class Uniform(_LearnsNothing, Drawing):
     def decide(self, slate: Slate) -> Choice:
         """Choose an arm uniformly at random."""
         n = slate.n_arms
-        arm = int(self._drawn("uniform", lambda random: random.integers(n)))
+        arm = int(self.stream(slate, "uniform").integers(n))
         return Choice(arm, np.zeros((3, n)), probabilities=np.full(n, 1.0 / n))
 
 
 @register_policy
-class SameArm(_LearnsNothing):
+class SameArm(Exploits, _LearnsNothing):
     """Plays the first arm of every slate and learns nothing: in a catalogue always one item.
 
     Examples
@@ -55,6 +55,6 @@ class SameArm(_LearnsNothing):
         """Choose the first arm."""
         return Choice(0, np.zeros((3, slate.n_arms)))
 
-    def _exploit(self, slate: Slate) -> Choice:
+    def exploit(self, slate: Slate) -> Choice:
         """Choose the first arm."""
         return self.decide(slate)

@@ -263,7 +263,7 @@ async def log(
     limit: Annotated[int, Query(ge=1, le=10_000, description="Of decisions.")] = 1000,
 ) -> Response:
     """Return decisions with their probabilities and rewards, in order, as `agent.log()` does."""
-    found = await in_thread(rows_after, request.app.state.agent._storage, after, limit)
+    found = await in_thread(rows_after, request.app.state.agent.storage, after, limit)
     lines = (json.dumps(row, default=datetime.isoformat) + "\n" for row in found)
     return PlainTextResponse("".join(lines), media_type="application/x-ndjson")
 

@@ -44,7 +44,7 @@ class Dashboard:
             return self._data
 
     def _fresh(self) -> dict[str, Any]:
-        health, storage = self.agent.health(), self.agent._storage
+        health, storage = self.agent.health(), self.agent.storage
         assert storage is not None
         n_events = 3 * N_RECENT
         found, rewards = storage.decisions(max(0, health["events"] - n_events), n_events)

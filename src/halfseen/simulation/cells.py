@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 import halfseen
 from halfseen import checks
 from halfseen.errors import HalfseenError
+from halfseen.policies.abilities import Reports, UsesContext
 from halfseen.policies.base import Policy
 from halfseen.simulation.methods import MEASURE, MEASURES, VIEWS, Method
 from halfseen.values import FloatArray, Slate
@@ -76,7 +77,7 @@ def play(policy: Policy, realization: Realization, view: str = "masked") -> Trac
     ranks = np.full(realization.facts.horizon, math.nan)
     for index, round in enumerate(realization.rounds()):
         slate = _full(round) if view == "full" else round.slate
-        if slate.context is not None and not policy._can("_grow_context"):
+        if slate.context is not None and not isinstance(policy, UsesContext):
             slate = slate.without_context()
         decision = policy.choose(slate)
         rank = policy.current_rank
@@ -185,6 +186,7 @@ def _outcome(cell: Cell) -> dict[str, Any]:
     trace = play(policy, realization, method.view)
     if not np.isfinite(trace.regret).all():
         raise HalfseenError("the regret is not finite")
+    found = Reports.of(policy).diagnostics()
     at = kept_rounds(len(trace.regret), cell.points)
     ranks = [None if math.isnan(rank) else rank for rank in trace.ranks[at - 1].tolist()]
     return {
@@ -193,7 +195,7 @@ def _outcome(cell: Cell) -> dict[str, Any]:
         "rounds": tuple(at.tolist()),
         "regret": tuple(trace.regret[at - 1].tolist()),
         "ranks": tuple(ranks),
-        "diagnostics": _plain({**(policy._diagnostics() or {}), **known}),
+        "diagnostics": _plain({**found, **known}),
     }
 
 
@@ -228,7 +230,7 @@ def fingerprint(world: World, method: Method, *, seed: int, points: int) -> str 
         # The contents of data files count, not their places.
         data = {name: _data_digest(path) for name, path in world.data_paths().items()}
         settings = [world.to_dict() | data, method.to_dict(), seed, points]
-        parts = (type(getattr(world, name)) for name in world._params)
+        parts = (type(getattr(world, name)) for name in world.parameters)
         classes = (type(world), *parts, *method.classes())
         own = sorted({file for each in classes for file in _own_files(each)})
         code = [library_versions(), package_digest(), _contents(own)]

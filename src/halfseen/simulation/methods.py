@@ -91,7 +91,7 @@ class Method(Value):
 
     def _checked(self) -> list[Any]:
         """Return the settings that the policy declares, after their checks."""
-        known = registered(self.policy)._params
+        known = registered(self.policy).parameters
         return [known[name].checked(self.settings[name]) for name in self.settings if name in known]
 
     def _check_names(self, make: type[Policy]) -> None:

@@ -19,6 +19,7 @@ from halfseen.errors import (
     InvalidRewardError,
     UnknownDecisionError,
 )
+from halfseen.policies.abilities import Grows
 from halfseen.testing.policies import (
     Check,
     checks_in,
@@ -89,7 +90,7 @@ def names_decide_and_not_positions(factory: AgentFactory) -> None:
 def arrays_are_chosen_from_as_by_the_policy(factory: AgentFactory) -> None:
     """Around arrays an agent decides as its policy does; the items are positions."""
     agent = factory()
-    policy = deepcopy(agent._policy)
+    policy = deepcopy(agent.learner)
     dim = policy.dim or 6
     for at, (table, rewards) in enumerate(offers_in(dim, 12, (4, 3), seed=0)):
         options = table if at else np.ones((4, dim))  # every column enters in its place
@@ -157,7 +158,7 @@ def a_decision_counts_by_its_id(factory: AgentFactory) -> None:
 def beyond_max_pending_the_oldest_is_forgotten(factory: AgentFactory) -> None:
     """At most `max_pending` decisions wait for their rewards, the latest ones."""
     made = factory()
-    settings = {name: getattr(made, name) for name in made._params}
+    settings = {name: getattr(made, name) for name in made.parameters}
     agent = type(made)(**settings | {"max_pending": 3})
     decisions = [agent.choose(rows) for rows, _ in _rounds(agent, 12)]
     expect(len(agent.pending) == 3, f"{len(agent.pending)} decisions wait with max_pending = 3")
@@ -277,8 +278,8 @@ def _copy(agent: Agent) -> Agent:
 def _rounds(agent: Agent, n_rounds: int) -> list[tuple[list[Row], list[float]]]:
     """Return rows that fit the policy's number of features, and a reward for each row."""
     random = np.random.default_rng(0)
-    policy = agent._policy
-    can_grow = policy.dim is None or policy._can("_grow")
+    policy = agent.learner
+    can_grow = policy.dim is None or isinstance(policy, Grows)
     n_numbers = 4 if can_grow else policy.dim
     rounds: list[tuple[list[Row], list[float]]] = []
     for number in range(n_rounds):

@@ -12,6 +12,7 @@ import numpy as np
 
 from halfseen import archive
 from halfseen.errors import InvalidSettingError
+from halfseen.policies.abilities import AwaitsRewards, Grows, UsesContext
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import policy_to_dict, restored
 from halfseen.values import LARGEST, Decision, FloatArray, Scores
@@ -254,7 +255,9 @@ def a_saved_policy_goes_on_bit_by_bit(factory: Factory) -> None:
     rounds = offers(33, policy, sizes=(*_WIDE[:9], *FEW, *FEW, *FEW))
     contexts = _contexts(33)
     for index, (table, rewards) in enumerate(rounds):
-        given = {"context": contexts[index]} if policy._can("_grow_context") and index % 5 else {}
+        given = (
+            {"context": contexts[index]} if isinstance(policy, UsesContext) and index % 5 else {}
+        )
         if index % 4 < 2:
             other = copy_of(other)
         ours, theirs = policy.choose(table, **given), other.choose(table, **given)
@@ -337,12 +340,13 @@ def hooks_replace_and_do_not_edit(factory: Factory) -> None:
         table = offers(1, policy, sizes=(4,))[0].table
         calls: dict[str, Callable[[], object]] = {
             "decide": partial(policy.choose, table),
-            "_observe": partial(policy.absorb, table),
-            "_appraise": partial(policy.score, table),
+            "collect": partial(policy.absorb, table),
+            "appraise": partial(policy.score, table),
         }
         if decisions:
             calls["update"] = partial(policy.learn, decisions[-1], 0.5)
-            calls["_expect"] = partial(policy.expect, decisions[-1])
+        if decisions and isinstance(policy, AwaitsRewards):
+            calls["await_reward"] = partial(policy.expect, decisions[-1])
         for hook, call in calls.items():
             with _failing_at_its_end(policy, hook):
                 expect_refusal(call, error=_AtItsEndError, what=f"a call whose {hook} fails")
@@ -408,7 +412,7 @@ def a_log_may_come_in_any_parts(factory: Factory) -> None:
 def growing_equals_having_known_all_features(factory: Factory) -> None:
     """A policy that was widened scores as if all features had been there before, hidden."""
     made = factory()
-    if not made._can("_grow"):
+    if not isinstance(made, Grows):
         expect_refusal(made.widen, made.dim + 1, error=InvalidSettingError, what="a new feature")
         return
     narrow = made.dim or 6
@@ -444,7 +448,7 @@ def growing_equals_having_known_all_features(factory: Factory) -> None:
 def no_context_is_a_hidden_one(factory: Factory) -> None:
     """In a round without a context, it is as if every entry of it were hidden."""
     policy = factory()
-    if not policy._can("_grow_context"):
+    if not isinstance(policy, UsesContext):
         return
     rounds, contexts = offers(20, policy), _contexts(20)
     for (table, rewards), context in zip(rounds[:10], contexts, strict=False):
@@ -464,7 +468,7 @@ def no_context_is_a_hidden_one(factory: Factory) -> None:
 def growing_contexts_equal_having_known_all_features(factory: Factory) -> None:
     """A policy whose context was widened scores as if its features had been hidden before."""
     policy = factory()
-    if not policy._can("_grow_context"):
+    if not isinstance(policy, UsesContext):
         return
     grown, known = policy, deepcopy(policy)
     known.widen(context_dim=_CONTEXT_DIM + 2, context_levels={_CONTEXT_DIM + 1: 0})

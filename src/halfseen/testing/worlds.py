@@ -112,7 +112,7 @@ def facts_are_true(factory: Factory) -> None:
 def noise_does_not_move_arms(factory: Factory) -> None:
     """With another `noise_scale`, where there is one, the same arms are offered."""
     world = factory()
-    if "noise_scale" not in world._params:
+    if "noise_scale" not in world.parameters:
         return
     for scale in (0.0, 0.1):
         try:

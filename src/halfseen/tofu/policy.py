@@ -12,6 +12,7 @@ from halfseen.linear.covariance import ObserveProb
 from halfseen.linear.history import LARGEST_GROWTH, Played
 from halfseen.linear.lift import checked_impute_ridge
 from halfseen.params import custom, flag, integer, real
+from halfseen.policies.abilities import Reports
 from halfseen.policies.ambient import AmbientOful, Optimism, scale_param
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import InnerPolicy, register_policy, registered
@@ -82,7 +83,7 @@ def _checked_split(name: str, split: Any) -> int | float:
 
 
 @register_policy
-class TofuPov(Optimism, Policy):
+class TofuPov(Optimism, Reports, Policy):
     """Two-phase OFUL with partially observed vectors, and all its variants.
 
     For the first `burn_in` rounds another policy plays. Then, at the start of each epoch, the
@@ -237,9 +238,9 @@ class TofuPov(Optimism, Policy):
         self._epoch: Epoch | None = None
         self._log: tuple[EpochRecord, ...] = ()
 
-    def _prepare(self, slate: Slate) -> None:
+    def prepare(self, slate: Slate) -> None:
         """Open an epoch if one is due, from the slates before this one, and keep this one."""
-        round = self._round + 1
+        round = self.round + 1
         if self.horizon is not None and round > self.horizon:
             raise HorizonReachedError(
                 f"all {self.horizon} rounds of the horizon are played: use horizon=None for a "
@@ -251,10 +252,13 @@ class TofuPov(Optimism, Policy):
         if round >= start:
             self._open_epoch(round)
         self._offer(slate)
+        if self._playing is None:
+            self._burner = self._burner.fork()
+            self._burner.prepare(slate)
 
     def _open_epoch(self, round: int) -> None:
         """Open an epoch, and let it learn the earlier rewards that are replayed."""
-        epoch = Epoch.open(self, self._offered, round, self._latest_epoch + 1)
+        epoch = Epoch.open(self, self._offered, round, self.latest_epoch + 1)
         is_first, plays = self._first_playing is None, epoch.record.rank > 0
         if plays and self._played:
             epoch.replay(*self._rewards_to_replay(is_first=is_first))
@@ -282,10 +286,10 @@ class TofuPov(Optimism, Policy):
         self._offered = self._offered.fork()
         self._offered.add(slate.table)
 
-    def _observe(self, slate: Slate) -> None:
+    def collect(self, slate: Slate) -> None:
         """Add the arms to those from which the next subspace is estimated."""
-        self._burner = self._burner._fork()
-        self._burner._observe(slate)
+        self._burner = self._burner.fork()
+        self._burner.collect(slate)
         self._offer(slate)
 
     def decide(self, slate: Slate) -> Choice:
@@ -293,17 +297,15 @@ class TofuPov(Optimism, Policy):
         epoch = self._playing
         if epoch is not None:
             return Choice(*epoch.score(slate), epoch.record.epoch)
-        self._burner = self._burner._fork()
-        self._burner._key = self._key  # it draws from the streams of the same decision
-        choice, note = self._burner._play(slate)
-        return choice._replace(epoch=self._latest_epoch, inner=note)
+        return self._burner.decide(slate)._replace(epoch=self.latest_epoch)
 
-    def _advance(self, slate: Slate, arm: int, inner: Note | None = None) -> Note:
-        """Let the burn-in policy count the round, if it plays and has not when it chose."""
-        if inner is None and self._playing is None:
-            self._burner = self._burner._fork()
-            inner = self._burner._advance(slate, arm)
-        return super()._advance(slate, arm, inner)
+    def advance(self, slate: Slate, arm: int) -> Note:
+        """Let the burn-in policy count the round as well, if it plays."""
+        note = super().advance(slate, arm)
+        if self._playing is not None:
+            return note
+        self._burner = self._burner.fork()
+        return note._replace(inner=self._burner.advance(slate, arm))
 
     def update(self, note: Note, reward: float) -> None:
         """Add the reward to the epoch's regression, or keep it for a later epoch."""
@@ -319,7 +321,7 @@ class TofuPov(Optimism, Policy):
                 self._epoch = epoch.fork()
                 self._epoch.learn(note.arm, reward)
         if note.inner is not None:
-            self._burner = self._burner._fork()
+            self._burner = self._burner.fork()
             self._burner.update(note.inner, reward)
 
     def _is_replayed(self, note: Note, *, is_first: bool) -> bool:
@@ -343,14 +345,15 @@ class TofuPov(Optimism, Policy):
         return None if self._playing is None else self._playing.record.epoch
 
     @property
-    def _latest_epoch(self) -> int:
+    def latest_epoch(self) -> int:
+        """Index of the latest epoch; −1 if there is none."""
         return -1 if self._epoch is None else self._epoch.record.epoch
 
-    def _check_note(self, note: Note) -> None:
+    def check_note(self, note: Note) -> None:
         """Raise an error if this policy cannot have made the decision of a note."""
-        super()._check_note(note)
+        super().check_note(note)
         if note.inner is not None:
-            self._burner._check_note(note.inner)
+            self._burner.check_note(note.inner)
 
     @property
     def epoch_log(self) -> tuple[EpochRecord, ...]:
@@ -369,7 +372,7 @@ class TofuPov(Optimism, Policy):
         epoch = self._playing
         return self.dim if epoch is None else epoch.record.rank
 
-    def _diagnostics(self) -> dict[str, Any]:
+    def diagnostics(self) -> dict[str, Any]:
         """Return the ranks of all epochs and the top of the last epoch's spectrum."""
         log = self.epoch_log
         return {

@@ -10,10 +10,11 @@ from halfseen.agent.agent import Agent
 from halfseen.errors import InvalidInputError
 from halfseen.frames import Encoder, Reader, Rows
 from halfseen.latent.policy import LatentUcb
+from halfseen.policies.abilities import UsesContext, UsesItems
 from halfseen.policies.base import Policy
 from halfseen.seeding import stream
 from halfseen.tools.logs import IntArray, Log, Part
-from halfseen.values import BoolArray, FloatArray, Slate
+from halfseen.values import BoolArray, FloatArray
 
 UNIFORM = "uniform"
 
@@ -90,18 +91,10 @@ class Encoded:
     ) -> Predict:
         table, numbers = self.table, self.numbers
         policy.learn_logged(table[options], rewards, contexts=contexts, items=numbers[options])
-        policy._refit()
-        model = policy._model
-
-        def predict(options: IntArray, contexts: FloatArray | None) -> FloatArray:
-            if model is None:  # all rewards are equal
-                return np.full(len(options), rewards[0])
-            slate = Slate(table[options], items=numbers[options])
-            arms = model.candidates(slate, policy._hidden_context if contexts is None else contexts)
-            estimates: FloatArray = model.score(arms, 0.0, 0.0)[1]
-            return estimates
-
-        return predict
+        policy.fit_models()
+        return lambda options, contexts: policy.predict(
+            table[options], contexts=contexts, items=numbers[options]
+        )
 
 
 class Models(NamedTuple):
@@ -242,21 +235,21 @@ def replayed(policy: Policy, encoded: Encoded, seed: int) -> tuple[IntArray, Flo
     draws = stream(seed, "replay").random(len(log))
     least = float(np.quantile(log.propensity, _LEAST_PROPENSITY))
     kept = draws * log.propensity < least
-    features = encoded.table if policy._uses_items else encoded.features
+    uses_items = isinstance(policy, UsesItems)
+    features = encoded.table if uses_items else encoded.features
     accepted = []
     for part in log.parts():
         for at, (row, options) in enumerate(zip(part.rows.tolist(), part.sets(), strict=True)):
             given: dict[str, Any] = {}
-            if policy._uses_items:
+            if uses_items:
                 given["items"] = encoded.numbers[options]
-            if part.contexts is not None and policy._can("_grow_context"):
+            if part.contexts is not None and isinstance(policy, UsesContext):
                 given["context"] = part.contexts[at]
-            before = policy.__dict__.copy()
-            decision = policy.choose(features[options], **given)
+            trial = policy.fork()
+            decision = trial.choose(features[options], **given)
             if kept[row] and options[decision.arm] == log.chosen[row]:
-                policy.learn(decision, float(log.reward[row]))
+                trial.learn(decision, float(log.reward[row]))
                 accepted.append(row)
-            else:
-                policy.__dict__ = before
+                policy = trial
     rows = np.array(accepted, dtype=np.intp)
     return rows, np.maximum(1.0, least / log.propensity[rows])

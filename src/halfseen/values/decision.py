@@ -4,12 +4,13 @@ import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
+from operator import gt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from halfseen import checks
-from halfseen.errors import InvalidInputError, InvalidRewardError
+from halfseen.errors import InvalidInputError, InvalidRewardError, UnknownDecisionError
 from halfseen.values.slate import (
     LARGEST,
     LARGEST_ITEM,
@@ -63,6 +64,19 @@ class Note(NamedTuple):
             self = self._replace(context=np.pad(self.context, (0, n_new), constant_values=np.nan))
         return self
 
+    def check(self, round: int, epoch: int, dim: int, context_dim: int) -> None:
+        """Raise an error unless a policy with these figures can have made the decision."""
+        n_context = 0 if self.context is None else len(self.context)
+        made, known = (
+            (self.round, self.epoch, len(self.arm), n_context),
+            (round, epoch, dim, context_dim),
+        )
+        if any(map(gt, made, known)):
+            raise UnknownDecisionError(
+                "this policy cannot have made the decision: round, epoch, features and context "
+                f"features are {made}, and {known} are the largest so far"
+            )
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "Note":
         return self  # nobody changes it, and thousands may wait
 
@@ -104,8 +118,6 @@ class Choice(NamedTuple):
         −1 without epochs.
     probabilities : ndarray, shape (n_arms,), optional
         With which the arm was drawn; None if it was not drawn.
-    inner : Note, optional
-        What the inner policy needs to learn the reward, if one made the choice.
 
     Examples
     --------
@@ -118,7 +130,6 @@ class Choice(NamedTuple):
     parts: FloatArray
     epoch: int = -1
     probabilities: FloatArray | None = None
-    inner: Note | None = None
 
     @classmethod
     def best(cls, estimates: Any, widths: Any = 0.0) -> "Choice":
@@ -178,7 +189,7 @@ class Decision:
         "_places",
         "_policy",
         "_probabilities",
-        "_rows",
+        "_request",
     )
 
     def __init__(
@@ -191,20 +202,20 @@ class Decision:
         *,
         id: str = "",
         items: Sequence[Item] | None = None,
-        rows: Any = None,
+        request: Any = None,
         places: Sequence[tuple[int, float]] = (),
     ) -> None:
         """Take over the arrays.
 
         `policy` is the name of the policy's class, `parts` has shape (3, n_arms): scores,
         estimates, widths. Without `probabilities` the choice was not drawn. `items` name the arms.
-        An agent adds the id, the options as rows, and arm and probability of further places.
+        An agent adds the id, what it was asked, and arm and probability of further places.
         """
         self._policy, self._note, self._parts = policy, note, parts
         self._probabilities = probabilities
         self._arm, self._id = arm, id
         self._items = None if items is None else tuple(items)
-        self._rows = rows
+        self._request = request
         self._places = tuple(places)
 
     @property
@@ -216,6 +227,21 @@ class Decision:
     def id(self) -> str:
         """Unique among the decisions of all agents; empty if no agent made it."""
         return self._id
+
+    @property
+    def policy(self) -> str:
+        """Name of the class of the policy that made it."""
+        return self._policy
+
+    @property
+    def note(self) -> Note:
+        """What the policy needs to learn the reward."""
+        return self._note
+
+    @property
+    def request(self) -> Any:
+        """What an agent was asked; None if no agent made it."""
+        return self._request
 
     @property
     def items(self) -> tuple[Item, ...]:

@@ -1,5 +1,6 @@
 """Slate: the seen entries of the arms offered in one round, and the numbers that it may hold."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,9 @@ class Slate:
     items : array of int, shape (n_arms,), optional
         Item ids, one integer from 0 to 2⁵³ − 1 per arm. By default arms with equal values and equal
         masks are the same item.
+    id : str
+        Of the decision, if it has one: it names the random streams of a policy that draws. By
+        default they are named after the round. Equality ignores it.
 
     Raises
     ------
@@ -66,10 +70,10 @@ class Slate:
     """
 
     # Policies keep the table without a copy; `values` and `mask` are derived from it.
-    __slots__ = ("_context", "_items", "_table")
+    __slots__ = ("_context", "_id", "_items", "_table")
 
     def __init__(
-        self, values: Any, mask: Any = None, *, context: Any = None, items: Any = None
+        self, values: Any, mask: Any = None, *, context: Any = None, items: Any = None, id: str = ""
     ) -> None:
         is_masked = isinstance(values, MaskedArray)
         given = as_table(values.data if is_masked else values)
@@ -88,6 +92,7 @@ class Slate:
         self._table = table
         self._context = None if context is None else _checked_context(context)
         self._items = None if items is None else _as_items(items, len(table))
+        self._id = id
 
     @classmethod
     def of(
@@ -103,6 +108,7 @@ class Slate:
                 slate._table,
                 slate._context if context is None else _checked_context(context),
                 slate._items if items is None else _as_items(items, slate.n_arms),
+                slate._id,
             )
         if dim is not None and slate._table.shape[1] != dim:
             raise InvalidSlateError(f"a slate must have {dim} features per arm, got {slate.dim}")
@@ -123,25 +129,35 @@ class Slate:
             )
         return table
 
-    def some(self, arms: Any) -> "Slate":
-        """Return some of the arms, with the same context."""
+    def some(self, arms: Any, *, id: str = "") -> "Slate":
+        """Return some of the arms, with the same context, for a decision of an id."""
         items = None if self._items is None else self._items[arms]
-        return self._with(self._table[arms], self._context, items)
+        return self._with(self._table[arms], self._context, items, id)
+
+    def one_by_one(self, contexts: FloatArray | None = None) -> Iterator["Slate"]:
+        """Yield a slate for each arm, with its row of contexts (n_arms, context_dim)."""
+        for arm in range(self.n_arms):
+            items = None if self._items is None else self._items[arm : arm + 1]
+            context = None if contexts is None else contexts[arm]
+            yield self._with(self._table[arm : arm + 1], context, items)
 
     def without_context(self) -> "Slate":
         """Return the same arms without the context."""
-        return self._with(self._table, None, self._items)
+        return self._with(self._table, None, self._items, self._id)
 
     @staticmethod
     def _with(
-        table: FloatArray, context: FloatArray | None, items: NDArray[np.int64] | None
+        table: FloatArray,
+        context: FloatArray | None,
+        items: NDArray[np.int64] | None,
+        id: str = "",
     ) -> "Slate":
         """Return a slate of parts that were checked before."""
         for part in (table, context, items):
             if part is not None:
                 part.setflags(write=False)
         slate = object.__new__(Slate)
-        slate._table, slate._context, slate._items = table, context, items
+        slate._table, slate._context, slate._items, slate._id = table, context, items, id
         return slate
 
     @property
@@ -170,6 +186,11 @@ class Slate:
         return self._items
 
     @property
+    def id(self) -> str:
+        """Of the decision; empty if it has none."""
+        return self._id
+
+    @property
     def n_arms(self) -> int:
         """Number of offered arms."""
         return len(self._table)
@@ -182,13 +203,19 @@ class Slate:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Slate):
             return NotImplemented
-        return all(_equal(getattr(self, name), getattr(other, name)) for name in Slate.__slots__)
+        names = ("table", "context", "items")
+        return all(_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     def __hash__(self) -> int:
         return hash((self.values + 0.0).tobytes())  # −0 and 0 are equal
 
     def __reduce__(self) -> Any:
-        return Slate._with, (self._table, self._context, self._items)  # copies are read-only too
+        return Slate._with, (
+            self._table,
+            self._context,
+            self._items,
+            self._id,
+        )  # copies are read-only too
 
     def __repr__(self) -> str:
         more = "" if self._context is None else f", context_dim={len(self._context)}"
