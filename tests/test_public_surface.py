@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import halfseen
+from halfseen.policies.abilities import Ability
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = ("narwhals", "pandas", "matplotlib", "sklearn", "numba", "scipy", "joblib", "rich", "typer")
@@ -133,5 +134,8 @@ def test_the_readmes_two_examples_of_about_fifteen_lines_run(at, name):
     assert printed.getvalue()
 
 
-def test_a_policy_has_few_public_names():
-    assert sum(not name.startswith("_") for name in dir(halfseen.LatentUcb())) <= 32
+def test_a_policy_has_few_public_names_besides_parameters_and_abilities():
+    policy = halfseen.LatentUcb()
+    known = {name for kind in Ability.__subclasses__() for name in vars(kind)}
+    public = {name for name in dir(policy) if not name.startswith("_")}
+    assert len(public - known - policy.parameters.keys()) <= 32
