@@ -34,6 +34,7 @@ from halfseen.theory import Problem, trivial_regret_bound
 from halfseen.values import FloatArray
 
 HOLDS, FAILS, UNDECIDED, VACUOUS = "holds", "fails", "undecided", "vacuous"
+DIFFERS = "differs"
 TOO_SMALL, NOT_RUN = "too small to judge", "not run"
 _LEFT_OUT = "left out"  # of this run, on purpose
 
@@ -73,10 +74,14 @@ class Finding(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What was found at every point of a claim, and what would have made it fail."""
+    """What was found at every point of a claim, and what would have made it fail.
+
+    `failed` is the verdict if it did: `DIFFERS` where no outcome could contradict the paper.
+    """
 
     findings: list[Finding]
     fails_if: str
+    failed: str = FAILS
 
 
 Claims = Mapping[str, Mapping[str, Check]]
@@ -101,7 +106,9 @@ def _verdict(place: str, text: str, check: Check, scale: str) -> Verdict:
         return Verdict(text, TOO_SMALL, ("run at smoke scale",), place, check.fails_if)
     left_out = [each.where for each in check.findings if each.outcome == _LEFT_OUT]
     found = [finding.judged() for finding in check.findings if finding.outcome != _LEFT_OUT]
-    outcome, texts = combine(found), [str(finding) for finding in found]
+    named = {FAILS: check.failed}
+    texts = [str(each._replace(outcome=named.get(each.outcome, each.outcome))) for each in found]
+    outcome = named.get(outcome := combine(found), outcome)
     if outcome == NOT_RUN:
         texts = ["none of it was run"]
     elif left_out:
@@ -408,17 +415,21 @@ def exponent(
     at_most: float = math.inf,
     **where: Any,
 ) -> Check:
-    """Check that the 95 % interval of an exponent is within limits.
+    """Check that the 95 % intervals of an exponent and of the slope of each step are in limits.
 
+    A curve whose slope changes has no exponent: one step outside of the limits fails the claim.
     `where` are the other parameters of `growth_of`.
     """
     found, letter = growth_of(results, method, over, **where), words_for(over)[0]
-    fails_if = f"the exponent is {outside(at_least, at_most)}"
+    fails_if = f"the slope of a step is {outside(at_least, at_most)}"
     if found is None:
         return Check([Finding(NOT_RUN, f"fewer than two values of {letter}")], fails_if)
     first, last = found.numbers[0], found.numbers[-1]
     text = f"exponent {found.exponent.fixed(2)} over {letter} from {first:g} to {last:g}"
-    outcome = judge(found.exponent, at_least, at_most)
+    if len(found.steps) > 1:
+        text += f"; step by step {', '.join(step.fixed(2) for step in found.steps)}"
+    slopes = {found.exponent, *found.steps}
+    outcome = combine([Finding(judge(slope, at_least, at_most)) for slope in slopes])
     return Check([Finding(outcome, text, found.exponent.n)], fails_if)
 
 

@@ -22,6 +22,7 @@ _ROUNDING = 1e-12  # a standard error below this share of the mean is rounding
 _WORDS = {
     "horizon": ("T", "rounds, T"),
     "n_arms": ("K", "arms per slate, K"),
+    "n_shown": ("K", "arms shown per round, K"),
     "rank": ("m", "rank, m"),
     "dim": ("d", "features, d"),
     "conditioning": ("κ", "conditioning, κ"),
@@ -354,12 +355,14 @@ class Growth(NamedTuple):
     """Means at some numbers, and the exponent of their growth.
 
     It is the slope of the log mean against the log number, NaN where a mean is not positive; its
-    interval comes from resampling seeds.
+    interval comes from resampling seeds, and worlds where there are several. `steps` are the slopes
+    from each number to the next: only where they agree is there a power law.
     """
 
     numbers: tuple[float, ...]
-    means: tuple[Mean, ...]
+    means: tuple[Mean, ...]  # in the first world
     exponent: Interval
+    steps: tuple[Interval, ...]
 
 
 def growth_of(
@@ -369,6 +372,7 @@ def growth_of(
     *,
     value: str | None = None,
     settings: Sequence[str] | None = None,
+    worlds: Sequence[Sequence[str]] | None = None,
     p: float | None = None,
 ) -> Growth | None:
     """Return how the mean final regret of a method grows over settings; None for one number.
@@ -383,22 +387,33 @@ def growth_of(
     settings, p : optional
         Where: by default in all settings, at the first probability of each. Of several settings
         with the same number the first counts.
+    worlds : optional
+        Several lists of settings instead of one, each of which is one world at all numbers. Slopes
+        are means over worlds, at the numbers that all of them have.
 
     A seed that failed at one number is left out at all: a slope compares the same seeds.
     """
     by_seed = results.regrets if value is None else partial(_ends, results, value)
-    points = growth_points(results, over, settings, p)
-    columns = {at: found for at, point in points.items() if (found := by_seed(point, method))}
-    numbers = tuple(sorted(columns))
+    columns = []
+    for names in [settings] if worlds is None else worlds:
+        points = growth_points(results, over, names, p).items()
+        found = {at: values for at, point in points if (values := by_seed(point, method))}
+        columns += [found] if found else []
+    numbers = tuple(sorted(set.intersection(*map(set, columns)))) if columns else ()
     if len(numbers) < 2:
         return None
-    seeds = sorted(set.intersection(*(set(found) for found in columns.values())))
-    if not seeds:
-        return None
-    table = np.array([[columns[at][seed] for at in numbers] for seed in seeds])
-    means = tuple(mean_of(column.tolist()) for column in table.T)
-    slope = float(_slopes(numbers, table.mean(axis=0)))
-    return Growth(numbers, means, Interval(slope, *slope_interval(numbers, table), len(seeds)))
+    tables = []
+    for found in columns:
+        seeds = sorted(set.intersection(*(set(found[at]) for at in numbers)))
+        if not seeds:
+            return None
+        tables.append(np.array([[found[at][seed] for at in numbers] for seed in seeds]))
+    means = tuple(mean_of(column.tolist()) for column in tables[0].T)
+    steps = [
+        _slope(numbers[at : at + 2], *(e[:, at : at + 2] for e in tables))
+        for at in range(len(numbers) - 1)
+    ]
+    return Growth(numbers, means, _slope(numbers, *tables), tuple(steps))
 
 
 def _ends(results: Results, value: str, point: Point, method: str) -> dict[int, float]:
@@ -426,20 +441,29 @@ def growth_points(
     return found
 
 
-def slope_interval(numbers: Sequence[float], values: FloatArray) -> tuple[float, float]:
-    """Return the 95 % interval of the slope, from resampling seeds (percentile bootstrap).
+def _slope(numbers: Sequence[float], *tables: FloatArray) -> Interval:
+    """Return the slope of mean regret, averaged over tables, one per world; with its interval."""
+    mean = float(np.mean([_slopes(numbers, table.mean(axis=0)) for table in tables]))
+    return Interval(mean, *slope_interval(numbers, *tables), min(map(len, tables)))
 
-    `values` has shape (n_seeds, n_numbers). All numbers of a seed are resampled together: they
-    share its subspace. A resample in which a mean is not positive has no slope: it counts as beyond
-    both ends, so that with many of them the interval has no end.
+
+def slope_interval(numbers: Sequence[float], *tables: FloatArray) -> tuple[float, float]:
+    """Return the 95 % interval of the mean slope, from resampling (percentile bootstrap).
+
+    Each table is a world, of shape (n_seeds, n_numbers). All numbers of a seed are resampled
+    together: they share its subspace. Of several worlds as many are drawn with replacement, and
+    then the seeds of each. A resample in which a mean is not positive has no slope: it counts as
+    beyond both ends, so that with many of them the interval has no end.
     """
-    n_seeds = len(values)
-    if n_seeds < 2:
+    if min(map(len, tables)) < 2:
         return math.nan, math.nan
     random = seeding.stream(0, "report", "bootstrap")
-    drawn = random.integers(n_seeds, size=(N_RESAMPLES, n_seeds))
-    means = values[drawn].mean(axis=1)
-    slopes = _slopes(numbers, means)
+    each = np.empty((len(tables), N_RESAMPLES))
+    for at, table in enumerate(tables):
+        drawn = random.integers(len(table), size=(N_RESAMPLES, len(table)))
+        each[at] = _slopes(numbers, table[drawn].mean(axis=1))
+    worlds = random.integers(len(tables), size=each.shape)
+    slopes = np.take_along_axis(each, worlds, axis=0).mean(axis=0)
     low = np.quantile(np.nan_to_num(slopes, nan=-math.inf), (1 - _LEVEL) / 2, method="lower")
     high = np.quantile(np.nan_to_num(slopes, nan=math.inf), (1 + _LEVEL) / 2, method="higher")
     return float(low), float(high)

@@ -222,7 +222,7 @@ def study_folders(home: Path, first: Sequence[str] = ()) -> list[Path]:
 
 # Verdicts
 
-OUTCOMES = ("holds", "fails", "undecided", "vacuous", "too small to judge", "not run")
+OUTCOMES = ("holds", "fails", "differs", "undecided", "vacuous", "too small to judge", "not run")
 """All possible verdicts on a claim."""
 
 
@@ -270,7 +270,7 @@ def counted(outcome: str, n: int) -> str:
     >>> counted("holds", 2), counted("holds", 1), counted("undecided", 5)
     ('2 hold', '1 holds', '5 undecided')
     """
-    plural = {"holds": "hold", "fails": "fail"}.get(outcome, outcome)
+    plural = {"holds": "hold", "fails": "fail", "differs": "differ"}.get(outcome, outcome)
     return f"{n} {outcome if n == 1 else plural}"
 
 

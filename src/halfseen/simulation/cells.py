@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib import metadata
+from itertools import repeat
 from modulefinder import ModuleFinder
 from operator import attrgetter
 from pathlib import Path
@@ -58,6 +59,8 @@ def play(policy: Policy, realization: Realization, view: str = "masked") -> Trac
     ----------
     policy : Policy
     realization : Realization
+        If it has a method `displayed` with one item per round, the policy absorbs after each round
+        the arms of that item, unless it is None.
     view : "masked" or "full"
 
     Examples
@@ -75,6 +78,7 @@ def play(policy: Policy, realization: Realization, view: str = "masked") -> Trac
     checks.one_of("view", view, VIEWS)
     losses = np.zeros(realization.facts.horizon)
     ranks = np.full(realization.facts.horizon, math.nan)
+    displays = getattr(realization, "displayed", lambda: repeat(None))()
     for index, round in enumerate(realization.rounds()):
         slate = _full(round) if view == "full" else round.slate
         if slate.context is not None and not isinstance(policy, UsesContext):
@@ -82,6 +86,8 @@ def play(policy: Policy, realization: Realization, view: str = "masked") -> Trac
         decision = policy.choose(slate)
         rank = policy.current_rank
         policy.learn(decision, round.reward(decision.arm))
+        if (display := next(displays, None)) is not None:
+            policy.absorb(_full(display) if view == "full" else display.slate)
         losses[index] = round.means.item(round.means.argmax()) - round.means.item(decision.arm)
         if rank is not None:
             ranks[index] = rank

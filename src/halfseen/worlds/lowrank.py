@@ -63,6 +63,9 @@ class LowRankWorld(World):
         and with the same loadings; needs 2·rank ≤ dim. The parameter has norm 1 in either.
     masks : MaskLaw, str or mapping
         Which entries are seen: a law of `halfseen.worlds.masking`, its name or its mapping.
+    n_displayed : int
+        Further arms that each round displays and that cannot be played, as on the page of a
+        catalogue: policies absorb them after the round.
     context_dim : int, optional
         Every round also has a context with this many entries, of rank at most 2 and seen with
         `observe_prob`, on which nothing depends.
@@ -99,7 +102,13 @@ class LowRankWorld(World):
         kind="MaskLaw, str or mapping",
         plain=lambda law: law.to_dict(),
     )
+    n_displayed: int = params.integer(default=0, low=0)
     context_dim: int | None = params.size(default=None)
+
+    @property
+    def n_shown(self) -> int:
+        """Arms per round from which the representation learns: K of the paper's bounds."""
+        return self.n_arms + self.n_displayed
 
     def setup(self) -> None:
         """Raise InvalidSettingError if rank or masks do not fit the dimension."""
@@ -174,19 +183,28 @@ class LowRankRealization:
         world, random = self.world, np.random.default_rng()
         random.bit_generator.state = self._after_setup
         tails = seeding.stream(self.seed, "world", "tails")
-        basis, contexts = self.basis, self._contexts()
+        contexts = self._contexts()
         for number in range(1, world.horizon + 1):
-            if number == world.change_round and self.later_basis is not None:
-                basis = self.later_basis
-            arms = self._latents(random, tails) @ (self.loadings[:, None] * basis.T)
-            # Published instances draw a perturbation even if its size is 0.
-            perturbation = random.standard_normal(arms.shape)
-            if world.perturbation:
-                arms += world.feature_scale * world.perturbation * perturbation
+            arms = self._arms(random, tails, world.n_arms, number)
             mask = world.masks.seen(random.random(arms.shape), arms, world.observe_prob)
             noise = world.noise_scale * random.standard_normal()
             slate = Slate(np.where(mask, arms, np.nan), context=next(contexts))
             yield Round(slate, arms @ self.theta, float(noise), arms)
+
+    def displayed(self) -> Iterator[Round | None]:
+        """Yield for each round the further arms that it displays, None if it displays none.
+
+        They have random numbers of their own.
+        """
+        world = self.world
+        random, tails = (seeding.stream(self.seed, "world", "displayed", e) for e in ("", "tails"))
+        for number in range(1, world.horizon + 1):
+            if not world.n_displayed:
+                yield None
+                continue
+            arms = self._arms(random, tails, world.n_displayed, number)
+            mask = world.masks.seen(random.random(arms.shape), arms, world.observe_prob)
+            yield Round(Slate(np.where(mask, arms, np.nan)), arms @ self.theta, 0.0, arms)
 
     def _contexts(self) -> Iterator[FloatArray | None]:
         """Yield half-seen contexts of low rank, or None if the world has none."""
@@ -201,9 +219,26 @@ class LowRankRealization:
             rows = random.standard_normal((1, min(2, dim))) @ loadings.T
             yield half_seen(random, rows, self.world.observe_prob)[0]
 
-    def _latents(self, random: np.random.Generator, tails: np.random.Generator) -> FloatArray:
-        """Draw the latents of a round, shape (n_arms, rank)."""
-        shape, law = (self.world.n_arms, self.world.rank), self.world.latent
+    def _arms(
+        self, random: np.random.Generator, tails: np.random.Generator, n_arms: int, number: int
+    ) -> FloatArray:
+        """Draw the arms of a round, shape (n_arms, dim)."""
+        world, basis = self.world, self.basis
+        if world.change_round is not None and number >= world.change_round:
+            assert self.later_basis is not None
+            basis = self.later_basis
+        arms = self._latents(random, tails, n_arms) @ (self.loadings[:, None] * basis.T)
+        # Published instances draw a perturbation even if its size is 0.
+        perturbation = random.standard_normal(arms.shape)
+        if world.perturbation:
+            arms += world.feature_scale * world.perturbation * perturbation
+        return arms
+
+    def _latents(
+        self, random: np.random.Generator, tails: np.random.Generator, n_arms: int
+    ) -> FloatArray:
+        """Draw latents, shape (n_arms, rank)."""
+        shape, law = (n_arms, self.world.rank), self.world.latent
         if law == "uniform":
             return random.uniform(-_UNIFORM_BOUND, _UNIFORM_BOUND, shape)
         latents = random.standard_normal(shape)
@@ -233,7 +268,7 @@ class LowRankRealization:
         return Problem(
             dim=world.dim,
             rank=world.rank,
-            n_arms=world.n_arms,
+            n_arms=world.n_shown,
             horizon=world.horizon,
             observe_prob=world.observe_prob,
             arm_bound=float(self.loadings.max()) * math.sqrt(world.rank) * latent_bound,

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from halfseen.paper.claims import NOT_RUN, OURS, Check, Claims, Finding, judge, outside
+from halfseen.paper.claims import DIFFERS, NOT_RUN, OURS, Check, Claims, Finding, judge, outside
 from halfseen.paper.study import Plain, Setting, Small
 from halfseen.report.figures import Figure, excess
 from halfseen.report.numbers import Interval, difference, growth_points, number, words_for
@@ -33,7 +33,7 @@ METHODS: dict[str, Plain] = {
     "tofu-fh-seen": {"method": "tofu-fh", "burn_in_policy": "uniform", **_SEEN},
 }
 _CHANGES: dict[str, Plain] = {
-    **{f"K = {n}": {"n_arms": n} for n in (2, 4, 20, 60, 200)},
+    **{f"K = {n}": {"n_displayed": n - 8} for n in (16, 32, 80, 200)},
     **{f"κ = {k}": {"decay": a} for k, a in (("3", 0.5), ("5.2", 1.0), ("9", 1.5))},
     **{f"m = {m}": {"rank": m} for m in (1, 2, 5, 8)},
 }
@@ -45,19 +45,23 @@ SETTINGS = {
     },
 }
 SMALL = Small(
-    settings=["base", "K = 2", "κ = 5.2", "m = 1"], observe_probs=(0.8, 0.3), world={"horizon": 100}
+    settings=["base", "K = 32", "κ = 5.2", "m = 1"],
+    observe_probs=(0.8, 0.3),
+    world={"horizon": 100},
 )
 NOTES = [
     "The theorem's cost of the representation is of order κ m sqrt(T)/(p^2 sqrt(K)). The whole regret also has the cost of learning rewards, m sqrt(T), which hides it. So each policy has a twin that sees every entry, with the same burn-in rounds, the same epochs and the same noise. The twin's regret is subtracted seed by seed. So is the theorem's cost at p = 1, which leaves 1/p^2 - 1 of the order in p.",
-    "The theorem is an upper bound, here millions of times the measured cost: nothing in this study can contradict it. The study asks whether its order describes what happens. It is evaluated in these worlds, with all of its factors: arms of rank m have the bound sqrt(3m), so that its cost grows faster than m.",
-    "Along each sweep, the sum of the excess regrets over the sum of the theorem's costs is compared between the two halves of the settings (without the middle one of five). The ratio of a cost that grows exactly like the theorem's is 1; one that does not depend on K has 3.7, one of order p^(-4) has 3. The limit 1.5 was chosen before the seeds of this study were run.",
+    "The theorem is an upper bound, here millions of times the measured cost: nothing in this study can contradict it. The study asks whether its order describes what happens; where it does not, the verdict is that it differs. It is evaluated in these worlds, with all of its factors: arms of rank m have the bound sqrt(3m), so that its cost grows faster than m.",
+    "Along each sweep, the sum of the excess regrets over the sum of the theorem's costs is compared between the two halves of the settings (without the middle one of five). The ratio of a cost that grows exactly like the theorem's is 1; one that does not depend on K has 3.2, one of order p^(-4) has 3. The limit 1.5 was chosen before the seeds of this study were run.",
     "Earlier forms fitted exponents on seeds 0 to 9, and had none where the mean excess of TOFU was not positive. The form and the world were chosen on these seeds: they are not among those reported.",
+    "In every world 8 arms can be played. Beyond K = 8, K - 8 further arms are displayed in each round, which only the representation learns from. If they could be played, the problem itself would change: at a fixed error of the subspace the loss per round grows about like K^0.7, because more arms compete to be the best.",
+    "The theorem does not speak of full history. Its order is compared with TOFU-FH as well, because its regret varies less from seed to seed.",
     "Latents are uniform, so that arms are bounded: κ is sqrt(3) times the squared ratio of the largest to the smallest loading, at least sqrt(3). It is set by the decay of the loadings 1, 2^(-a/2), 3^(-a/2), which leaves the bound on arms as it is.",
     "With 100 features at least 30 entries of an arm are seen on average, for ranks up to 8. With 30 features there are 9 at p = .3. Then imputation fails for many arms, far outside of the theorem's condition on p, and the excess grows like p^(-3) to p^(-5) and like m^3.",
     "TOFU without replay is the frozen form of Algorithm 1 without its bonus. Both forms of TOFU play uniformly for 30 rounds first.",
 ]
 MOST = 1.5
-SWEEPS = ("n_arms", "conditioning", "p", "rank")
+SWEEPS = ("n_shown", "conditioning", "p", "rank")
 
 
 def figures(results: Results) -> Iterator[Figure]:
@@ -101,45 +105,34 @@ def _share_grows(results: Results, method: str, over: str, **limits: float) -> C
     Costs are added before they are divided, so that none has to be positive.
     """
     factor = outside(**limits)
-    fails_if = f"the share of the theorem's cost changes by a factor {factor} between the halves"
+    fails_if = f"differs if the share of the theorem's cost changes by a factor {factor} between the halves; the theorem, an upper bound, holds either way"
     points, letter = growth_points(results, over), words_for(over)[0]
     numbers = sorted(points, reverse=over == "p")
     half = len(numbers) // 2
     if not half:
-        return Check([Finding(NOT_RUN, f"fewer than two values of {letter}")], fails_if)
+        return Check([Finding(NOT_RUN, f"fewer than two values of {letter}")], fails_if, DIFFERS)
     halves = numbers[-half:], numbers[:half]
     ends = [f"{number(each[0])} to {number(each[-1])}" for each in halves]
     where = f"{letter} from {' against '.join(ends)}"
     far, near = (_shares(results, method, [points[at] for at in each]) for each in halves)
     seeds = [seed for seed in near if seed in far]
     if not seeds:
-        return Check([Finding(NOT_RUN, "no common seeds", where=where)], fails_if)
+        return Check([Finding(NOT_RUN, "no common seeds", where=where)], fails_if, DIFFERS)
     pair = [np.array([each[seed] for seed in seeds]) for each in (far, near)]
     found = Interval.of_ratio(*pair)
     shares = " / ".join(number(each.mean()) for each in pair)
     text = f"{shares} of the theorem's cost = {found.fixed(2)} over {found.n} seeds"
-    return Check([Finding(judge(found, **limits), text, found.n, where)], fails_if)
+    return Check([Finding(judge(found, **limits), text, found.n, where)], fails_if, DIFFERS)
 
 
 def claims(results: Results) -> Claims:
-    # The theorem is an upper bound, far above these regrets: no run of this size can contradict it.
-    slower = "the cost of hidden entries grows no faster than the theorem's cost of the representation, up to a factor of 1.5"
+    kinds = {"tofu": "TOFU without replay", "tofu-fh": "full history"}
     return {
         OURS: {
-            **{
-                f"In {words_for(over)[0]}, {slower} (TOFU without replay)": _share_grows(
-                    results, "tofu", over, at_most=MOST
-                )
-                for over in SWEEPS
-            },
-            **{
-                f"In {words_for(over)[0]}, {slower}, also with full history": _share_grows(
-                    results, "tofu-fh", over, at_most=MOST
-                )
-                for over in SWEEPS[1:]
-            },
-            "With full history the cost of hidden entries falls more slowly than the theorem's as more arms are offered": _share_grows(
-                results, "tofu-fh", "n_arms", at_least=1
-            ),
+            f"In {words_for(over)[0]}, the cost of hidden entries grows no faster than the theorem's cost of the representation, up to a factor of 1.5 ({words})": _share_grows(
+                results, method, over, at_most=MOST
+            )
+            for method, words in kinds.items()
+            for over in SWEEPS
         }
     }
