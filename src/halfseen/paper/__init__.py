@@ -16,6 +16,7 @@ from halfseen.paper.hard_instance import HardInstanceWorld, wait_for_sign
 from halfseen.paper.measures import coverage, excitation, gram, representation
 from halfseen.paper.product_context import ProductContextWorld
 from halfseen.paper.pslb import Pslb
+from halfseen.paper.tracking import tracking
 from halfseen.simulation.methods import MEASURES
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ MEASURES.update(
         "excitation": excitation,
         "gram": gram,
         "representation": representation,
+        "tracking": tracking,
         "wait": wait_for_sign,
     }
 )

@@ -470,6 +470,33 @@ def bounded(
     return Check(findings, "the bound is exceeded at any position of any seed")
 
 
+def near(
+    results: Results,
+    method: str,
+    value: str,
+    other: str,
+    *,
+    setting: Names = None,
+    p: Probs = None,
+    **limits: float,
+) -> Check:
+    """Check that the ratio of the means of two diagnostics, at their ends, is within limits.
+
+    Where the second one is 0 in all seeds the claim says nothing.
+    """
+
+    def check(point: Point, method: str) -> Finding | None:
+        pair = [each[:, -1] for each in _measured(results, point, method, value, other)]
+        if not pair[1].any():
+            return None
+        found = Interval.of_ratio(*pair)
+        means = " / ".join(number(each.mean(), 4) for each in pair)
+        return Finding(judge(found, **limits), f"{means} = {found.fixed(3)}", found.n)
+
+    findings = _everywhere(results, check, method, setting=setting, p=p)
+    return Check(findings, f"somewhere the ratio is {outside(**limits)}")
+
+
 def exceeds(
     results: Results, method: str, value: str, other: str, *, setting: Names = None
 ) -> Check:

@@ -8,7 +8,7 @@ import numpy as np
 
 from halfseen import checks, params, seeding
 from halfseen.errors import InvalidSettingError
-from halfseen.theory import Gaps, Problem, hard_instance_gaps
+from halfseen.theory import Gaps, Problem, expected_wait, hard_instance_gaps
 from halfseen.values import FloatArray, Slate
 from halfseen.worlds.base import Facts, Realization, Round, World, register_world
 
@@ -135,10 +135,19 @@ class HardInstanceRealization:
 
 
 def wait_for_sign(realization: Realization) -> dict[str, list[float]]:
-    """Return how many rounds are played before a side arm shows both entries, and with them σ."""
+    """Return how many rounds are played before a side arm shows both entries, and with them σ.
+
+    `expected` is the mean of this number that the construction implies.
+    """
     wait = 0
     for round in realization.rounds():
         if (round.slate.values[:, 2:] != 0).all(axis=1).any():  # hidden entries are 0
             break
         wait += 1
-    return {"wait": [float(wait)]}
+    if not isinstance(realization, HardInstanceRealization):
+        raise InvalidSettingError(f"needs a hard instance, got {type(realization).__name__}")
+    world = realization.world
+    expected = expected_wait(
+        n_arms=world.n_arms, observe_prob=world.observe_prob, horizon=world.horizon
+    )
+    return {"wait": [float(wait)], "expected": [expected]}

@@ -16,6 +16,7 @@ ORDER = (
     "rank-selection",
     "warm-start",
     "two-phase",
+    "dimension",
     "scaling",
     "theory",
     "hard-instance",

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from halfseen import theory
-from halfseen.paper.claims import Claims, above_bound, exponent
+from halfseen.paper.claims import Claims, above_bound, near
 from halfseen.paper.study import Plain, Setting, Small, standard
 from halfseen.report.figures import Figure, growth, regret_over_p
 from halfseen.report.look import DASHED, DOTTED, SOLID
@@ -46,7 +46,7 @@ SETTINGS = {
             world=WORLD | {"n_arms": n, "horizon": 2000},
             methods={"wait": {"policy": "measure", "measure": "wait"}},
             observe_probs=(0.2, 0.1, 0.05),
-            seeds=range(100),
+            seeds=range(2000),
         )
         for n in ARMS
     },
@@ -64,7 +64,7 @@ SMALL = Small(
 NOTES = [
     "The hidden sign is drawn anew for each seed. The reward sign is 1, which by symmetry is no restriction: no policy knows it.",
     "In the oracle-augmented model decision arms are unmasked, as in the proof; with all arms masked the problem is harder.",
-    "The hidden sign is known when a side arm shows both of its entries. The expected wait is (1 - q)/q rounds with q = 1 - (1 - p^2/2)^K, about 2/(K p^2).",
+    "The hidden sign is known when a side arm shows both of its entries. The expected wait is (1 - q)/q rounds with q = 1 - (1 - p^2/2)^K, about 2/(K p^2). Its slope over these p is -2.06 and not -2, so waits are compared with this law and not with a power.",
     "The optimized and the context-limited form need K p^2 + (S B/R)^2 <= 1/2, which holds where a panel is shaded.",
 ]
 
@@ -158,7 +158,8 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    wait = partial(exponent, results, "wait", value="wait")
+    law = "the mean of the rounds until it is known is (1 − q)/q with q = 1 − (1 − p²/2)^K, within 10 %"
+    wait = partial(near, results, "wait", "wait", "expected", at_least=0.9, at_most=1.1)
     return {
         "thm:iid_missingness_lower_bound_main and thm:iid_action_lower_bound_refined": {
             f"No policy has lower regret than the {form} lower bound where it applies": above_bound(
@@ -167,11 +168,11 @@ def claims(results: Results) -> Claims:
             for form in ("explicit", "optimized", "context-limited")
         },
         "sec:lower_bound_main": {
-            "The hidden sign is revealed at a rate of order K: the rounds until it is known fall like 1/K (exponent within .1)": wait(
-                "n_arms", settings=DISCOVERY, p=0.05, at_least=-1.1, at_most=-0.9
+            f"The hidden sign is revealed at a rate of order K: {law}, for K from 4 to 32": wait(
+                setting=DISCOVERY, p=[0.05]
             ),
-            "The hidden sign is revealed at a rate of order p^2: the rounds until it is known fall like 1/p^2 (exponent within .1)": wait(
-                "p", settings=["discovery, K = 8"], at_least=-2.1, at_most=-1.9
+            f"The hidden sign is revealed at a rate of order p^2: {law}, for p from .05 to .2": wait(
+                setting="discovery, K = 8", p=[0.2, 0.1, 0.05]
             ),
         },
     }

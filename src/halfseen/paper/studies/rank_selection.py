@@ -7,9 +7,10 @@ Paper: fig:app_rank_and_warm_start
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from halfseen.paper import claims as claim
-from halfseen.paper.claims import Claims
+from halfseen.paper.claims import OURS, Claims
 from halfseen.paper.study import Plain, Setting, Small
 from halfseen.report.figures import Figure, by_setting, rank_over_rounds
 from halfseen.simulation.results import Results
@@ -23,6 +24,8 @@ def _methods(
 ) -> dict[str, Plain]:
     """Return each family with a rank too small, the true one, one too large, and a chosen one."""
     found: dict[str, Plain] = {"zf-oful": {}}
+    tracks = {"threshold": tofu, "cap": cap, "burn_in": burn_in}
+    found["tracking"] = {"policy": "measure", "measure": "tracking", **tracks}
     for family, threshold in (("tofu", tofu), ("tofu-fh", tofu), ("zf-pslb", pslb)):
         chosen = {"rule": "ConstantThreshold", "value": threshold, "cap": cap}
         for end, each in zip(("under", "true", "over", "adaptive"), (*ranks, chosen), strict=True):
@@ -48,6 +51,7 @@ SETTINGS = {
 }
 SMALL = Small(world={"horizon": 70})
 NOTES = [
+    "RA-TOFU-FH and TOFU-FH are also compared epoch by epoch: the regrets of both are summed over the epochs in which the chosen rank is the true one, and over those in which it is too large.",
     "Thresholds are constants set by hand per world, as published; they do not shrink with the number of arms.",
     "The paper's caption speaks of full history, its code replays burn-in rewards once: both variants are run and shown.",
     "The rank over time is not drawn while the burn-in policy plays.",
@@ -78,10 +82,7 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def claims(results: Results) -> Claims:
-    gaps = {
-        at: claim.gap_after_true_rank(results, at, "tofu-fh-adaptive") for at in results.points()
-    }
-    separated = [at.setting for at, gap in gaps.items() if gap is not None and gap.low > 0]
+    tracks = partial(claim.near, results, "tracking")
     return {
         "fig:app_rank_misspecification": {
             "A fixed rank below the true one costs regret": claim.lower(
@@ -106,13 +107,16 @@ def claims(results: Results) -> Claims:
             ),
         },
         "fig:app_adaptive_rank_summary": {
-            "RA-TOFU-FH tracks TOFU-FH of known rank (within 20 %) where the largest gap of the last spectrum is after the true rank": claim.within(
-                results,
-                "tofu-fh-adaptive",
-                "tofu-fh-true",
-                at_least=0.8,
-                at_most=1.2,
-                setting=separated,
+            "RA-TOFU-FH tracks TOFU-FH of known rank (within 20 %) in the epochs whose chosen rank is the true one": tracks(
+                "right_chosen", "right_known", at_least=0.8, at_most=1.2
             )
+        },
+        OURS: {
+            "The published constants choose too large a rank in so many epochs that RA-TOFU-FH has more regret than TOFU-FH at 30 and 50 features": claim.lower(
+                results, "tofu-fh-true", "tofu-fh-adaptive", setting=["30 features", "50 features"]
+            ),
+            "In the epochs whose rank is too large RA-TOFU-FH has at least 1.2 times the regret of TOFU-FH": tracks(
+                "large_chosen", "large_known", at_least=1.2
+            ),
         },
     }
