@@ -60,6 +60,7 @@ CASES = {
     "iteratively imputed by Thompson sampling": partial(
         Imputed, dim=6, imputer="iterative", exploration="thompson", first_fit=3, max_rows=30
     ),
+    "imputed by a Gaussian": partial(Imputed, dim=6, imputer="gaussian", first_fit=1),
     "standardised with indicators by Thompson sampling": partial(
         Standardized, dim=6, indicators=True, exploration="thompson", first_fit=3
     ),

@@ -7,7 +7,7 @@ from halfseen import AmbientOful, Imputed
 from halfseen.policies import imputed
 from policy_runs import copy_of, few_arms, looks, walk
 
-over_imputers = pytest.mark.parametrize("imputer", ["mean", "iterative"])
+over_imputers = pytest.mark.parametrize("imputer", ["mean", "gaussian", "iterative"])
 
 
 def small(**settings):
@@ -87,10 +87,30 @@ def test_seen_entries_stay_and_a_feature_never_seen_is_zero(imputer):
     assert filled[0, [0, 1, 3, 4, 5]].all()
 
 
+def test_a_gaussian_fills_in_the_regression_of_hidden_entries_on_seen_ones():
+    """With nothing hidden in the sample it is that of least squares, in any units."""
+    rows = np.random.default_rng(0).standard_normal((50, 4)) @ np.diag([1e6, 1.0, 1e-6, 1.0])
+    rows[:, 3] += 1e-6 * rows[:, 0] + 1e6 * rows[:, 2] + 5.0
+    inputs = np.column_stack([rows[:, :3], np.ones(50)])
+    weights = np.linalg.lstsq(inputs, rows[:, 3], rcond=None)[0]
+    table = np.array([[2e6, 0.5, 1e-6, np.nan], [np.nan] * 4])
+    filled = imputed.Filler("gaussian", rows, 0).fill(table)
+    assert filled[0, 3] == pytest.approx([2e6, 0.5, 1e-6, 1.0] @ weights, rel=1e-6)
+    assert filled[1] == pytest.approx(rows.mean(axis=0))
+
+
+def test_a_gaussian_copes_with_very_large_numbers(caplog):
+    rows, table = few_arms(9)[0].table, few_arms(1, seed=3)[0].table
+    plain = imputed.Filler("gaussian", rows, 0).fill(table)
+    large = imputed.Filler("gaussian", 1e95 * rows, 0).fill(1e95 * table)
+    assert large == pytest.approx(1e95 * plain, rel=1e-9)
+    assert not caplog.text
+
+
 def test_a_failure_of_the_imputer_is_logged(caplog):
     filler = imputed.Filler("iterative", 1e300 * few_arms(9)[0].table, 0)
     assert (filler.fill(np.full((1, 6), np.nan)) == 0.0).all()
-    assert "the iterative imputer failed, hidden entries become 0: " in caplog.text
+    assert "the imputer failed, hidden entries become 0: " in caplog.text
 
 
 # Rewards

@@ -142,10 +142,12 @@ class ViewedPolicy(Exploits, Policy):
         self._inner.check_note(note.inner)
 
 
-IMPUTERS = ("zero", "mean", "iterative")
+IMPUTERS = ("zero", "mean", "gaussian", "iterative")
 
 # Errors that overflow inside an imputer can raise.
 _FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError)
+
+_LEAST_NOISE = 1e-9  # of correlations
 
 
 def _iterative_imputer(seed: int) -> Any:
@@ -160,6 +162,46 @@ def _iterative_imputer(seed: int) -> Any:
     # iteration, 17.9 and 15.4 with two, and the same with three.
     state = int(stream(seed, "imputer").integers(2**31))
     return impute.IterativeImputer(max_iter=2, random_state=state, keep_empty_features=True)
+
+
+class GaussianImputer:
+    """Fills in E[x | seen entries] under the Gaussian that has the moments of rows.
+
+    Means, deviations and correlations are those of the entries, and pairs of entries, that are
+    seen. The most negative eigenvalue of such correlations tells how noisy they are: as much is
+    added to their diagonal, so that the matrix is one of correlations and its inverse is tame.
+
+    >>> rows = np.array([[1.0, 1.0], [-1.0, -1.0], [np.nan, 5.0], [5.0, np.nan]])
+    >>> GaussianImputer(rows).transform(np.array([[2.0, np.nan]])).shape
+    (1, 2)
+    """
+
+    def __init__(self, rows: FloatArray) -> None:
+        seen = (~np.isnan(rows)).astype(np.float64)
+        counts = np.maximum(seen.sum(axis=0), 1.0)
+        self._means = np.where(seen, rows, 0.0).sum(axis=0) / counts
+        centred = np.where(seen, rows - self._means, 0.0)
+        sizes = np.abs(centred).max(axis=0, initial=0.0)
+        sizes[sizes == 0.0] = 1.0  # squares of sizes might overflow
+        self._scales = sizes * np.sqrt(((centred / sizes) ** 2).sum(axis=0) / counts)
+        self._scales[self._scales == 0.0] = 1.0
+        scaled = centred / self._scales
+        self._correlations = scaled.T @ scaled / np.maximum(seen.T @ seen, 1.0)
+        noise = max(0.0, -float(np.linalg.eigvalsh(self._correlations)[0]))
+        self._correlations += (noise + _LEAST_NOISE) * np.eye(rows.shape[1])
+
+    def transform(self, table: FloatArray) -> FloatArray:
+        """Return a table (n, dim) with nothing hidden."""
+        scaled = (table - self._means) / self._scales
+        for row in scaled:  # one by one: rounding must not depend on an arm's position
+            hidden = np.isnan(row)
+            seen = ~hidden
+            among = self._correlations[np.ix_(seen, seen)]
+            row[hidden] = self._correlations[np.ix_(hidden, seen)] @ np.linalg.solve(
+                among, row[seen]
+            )
+        filled: FloatArray = self._means + self._scales * scaled
+        return filled
 
 
 class Filler:
@@ -191,6 +233,9 @@ class Filler:
             if self._known.any():
                 with _quiet():
                     self._imputer = unfitted.fit(rows)
+        elif imputer == "gaussian" and self._known.any():
+            with _quiet():
+                self._imputer = GaussianImputer(rows)
 
     def fill(self, table: FloatArray) -> FloatArray:
         """Return a table (n_arms, dim) with nothing hidden."""
@@ -219,15 +264,13 @@ def _cut_off(guesses: FloatArray) -> FloatArray:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Log a failure, and silence warnings about convergence and overflows, which are clipped."""
-    from sklearn.exceptions import ConvergenceWarning
-
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)  # ConvergenceWarning is one
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
             yield
         except _FAILURES as error:
-            logger.warning("the iterative imputer failed, hidden entries become 0: %s", error)
+            logger.warning("the imputer failed, hidden entries become 0: %s", error)
 
 
 @register_policy
@@ -264,8 +307,8 @@ class Imputed(Exploring, ViewedPolicy):
     imputer: str = choice(
         default="mean",
         words=IMPUTERS,
-        doc="""What fills in: zeros, means, or `IterativeImputer` of scikit-learn with 2
-    iterations.""",
+        doc="""What fills in: zeros, means, the expectation given the seen entries under a
+    Gaussian, or `IterativeImputer` of scikit-learn with 2 iterations.""",
     )
     first_fit: int = integer(
         default=10, low=1, high=checks.LARGEST_HORIZON, doc="Rounds before the first fit."

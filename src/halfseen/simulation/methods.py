@@ -166,6 +166,7 @@ METHODS: Mapping[str, Method] = {
     "two-phase": Method(policy="TwoPhase"),
     "uniform": Method(policy="Uniform"),
     "impute-mean": Method(policy="Imputed", settings={"imputer": "mean"}),
+    "clbbf": Method(policy="Imputed", settings={"imputer": "gaussian", "first_fit": 1}),
     "scaled-zero": _scaled("zero"),
     "scaled-mean": _scaled("mean"),
     "scaled-indicators": _scaled("mean", indicators=True),
