@@ -19,7 +19,7 @@ LOW = PROBS[2:]
 WORLD = {"kind": "low-rank", "dim": 30, "rank": 3, "n_arms": 8, "horizon": 400, "noise_scale": 0.05}
 METHODS = standard(
     "tofu ra-tofu zf-oful zf-pslb zf-pslb-adaptive tofu-fh zf-thompson impute-mean latent-ucb latent-ucb-told full-oful oracle-masked oracle-full uniform"
-)
+) | {"tofu-fh-short": {"method": "tofu-fh", "burn_in": 4}}
 SETTINGS = {"default": Setting(world=WORLD, methods=METHODS, observe_probs=PROBS)}
 BASELINES = "zf-oful zf-pslb"
 SMALL = Small(observe_probs=(0.8, 0.3), world={"horizon": 70})
@@ -28,6 +28,7 @@ NOTES = [
     "The misspecification bonus is off and λ = 1, as in every published run; the paper's text has the bonus on and λ = 4B².",
     "The rank threshold of RA-TOFU is the published practical one; the paper's literal threshold selects rank 0 at this size.",
     "PSLB does PCA once after the warm-up and without a bonus, as published. It searches the intersection of its two confidence sets by random points, as published.",
+    "The burn-in of 30 rounds is set by hand, as published, and most of the regret of TOFU-FH is paid in it where much is seen. So it is also run with a burn-in of 4 rounds, the best of 3, 4, 8, 15 and 30 on seeds 10000 to 10019 at p = .4 (at p = .2 they differ by less than their errors).",
     LATENT_UCB_NOTE,
 ]
 
@@ -74,6 +75,9 @@ def claims(results: Results) -> Claims:
             ),
             "Latent UCB with default settings has lower regret than TOFU-FH given the rank and p": lower(
                 results, "latent-ucb", "tofu-fh"
+            ),
+            "Latent UCB with default settings also has lower regret than TOFU-FH with a burn-in of 4 rounds": lower(
+                results, "latent-ucb", "tofu-fh-short"
             ),
         },
     }
