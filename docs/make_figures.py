@@ -104,8 +104,8 @@ def headline(results: Results) -> str:
         f"**With 40 % of the entries seen, its regret after 400 rounds is {ours:.1f}. OFUL with "
         f"zeros filled in has {zeros:.1f}, the best method of the paper behind this package "
         f"{history:.1f}, and random choice {uniform:.0f}** (30 features of rank 3, 8 options, "
-        f"{len(results.seeds)} seeds). Of these {history:.1f}, {paid:.1f} are paid in {BURN_IN} rounds "
-        f"of burn-in, as the paper sets them; with 4 rounds of burn-in it has {short:.1f}."
+        f"{len(results.seeds)} seeds). Of these {history:.1f}, {paid:.1f} are paid in the paper's "
+        f"{BURN_IN} rounds of burn-in, which are set by hand; with 4 rounds it has {short:.1f}."
     )
     return textwrap.fill(text, 120) + "\n"
 

@@ -31,7 +31,7 @@ from halfseen.paper.claims import (
     within,
     write_claims,
 )
-from halfseen.paper.studies import ORDER, study_named
+from halfseen.paper.studies import ORDER, newsgroups, study_named
 from halfseen.paper.studies.hard_instance import lower_bounds
 from halfseen.paper.studies.scaling import theorem_cost
 from halfseen.report.numbers import compare, growth_of, slope_interval
@@ -588,10 +588,30 @@ def test_the_committed_page_has_every_claim_in_its_list(tmp_path):
     lists = PAGE.read_text("utf-8").split("\n## ")[1:4]
     told = [re.findall(r"^\| (.+?) \|.* \*\*[\w ]+\*\* \|", text, re.M) for text in lists]
     claims = [study_named(name).claims(study_named(name).no_results(tmp_path)) for name in ORDER]
+    empty = study_named("newsgroups").no_results(tmp_path)
+    claims.append(newsgroups.smaller_gains(empty, empty))
     kinds = [lambda place: place not in (OURS, BEYOND), OURS.__eq__, BEYOND.__eq__]
     for listed, kind in zip(told, kinds, strict=True):
         places = [found for each in claims for place, found in each.items() if kind(place)]
         assert listed == [markdown_text(text) for found in places for text in found]
+
+
+@pytest.mark.parametrize(("gain", "outcome"), [(2.0, "holds"), (9.0, "fails"), (4.0, "undecided")])
+def test_gains_of_two_studies_are_compared_though_their_seeds_differ(tmp_path, gain, outcome):
+    """The gain of the other study is 4, and 0.3 more or less from seed to seed."""
+    part = {"observe_probs": [0.3, 0.2], "methods": ["zf-oful", "tofu-fh"]}
+    found = {}
+    for name, n_seeds, level in (("newsgroups", 4, gain), ("mnist", 3, 4.0)):
+        study = study_named(name).narrowed(seeds=range(n_seeds), **part)
+        regret = lambda key, level=level: (  # noqa: E731
+            level + wobble(key) if key.method == "zf-oful" else 0.0
+        )
+        found[name] = write_results(tmp_path / name, study, regret)
+    (verdict,) = judged(newsgroups.smaller_gains(found["newsgroups"], found["mnist"]))
+    assert verdict.outcome == outcome
+    assert f"p = 0.3: {gain:g} against 4.03" in verdict.numbers
+    (verdict,) = judged(newsgroups.smaller_gains(study.no_results(tmp_path), found["mnist"]))
+    assert verdict.outcome == "not run"
 
 
 class AnyResults(Results):

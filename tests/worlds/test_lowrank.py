@@ -112,6 +112,25 @@ def test_the_scale_of_features_changes_no_reward(scale):
         assert first.noise == second.noise
 
 
+def test_displayed_arms_are_of_the_same_law_and_leave_the_rounds_as_they_are():
+    more = {"perturbation": 0.1, "change_round": 6}
+    plain, shop = (LowRankWorld(**SMALL, **more, n_displayed=n).realize(2) for n in (0, 300))
+    assert list(plain.displayed()) == [None] * plain.world.horizon
+    rounds = zip(plain.rounds(), shop.rounds(), shop.displayed(), strict=True)
+    for number, (one, other, display) in enumerate(rounds, start=1):
+        assert np.array_equal(one.slate.table, other.slate.table, equal_nan=True)
+        assert np.array_equal(one.means, other.means)
+        assert one.noise == other.noise
+        basis = plain.basis if number < 6 else plain.later_basis
+        off = display.arms - display.arms @ basis @ basis.T
+        assert display.slate.n_arms == 300
+        assert np.sqrt((off**2).mean()) == pytest.approx(0.1, rel=0.3)
+        assert display.slate.mask.mean() == pytest.approx(plain.world.observe_prob, abs=0.1)
+    arms = LowRankWorld(**SMALL, n_displayed=5)
+    assert arms.realize(0).problem().n_arms == arms.n_shown == arms.n_arms + 5
+    assert arms.realize(0).facts.n_arms == arms.n_arms
+
+
 def test_the_constants_of_a_problem_know_decay_and_scale():
     plain = LowRankWorld(**SMALL).realize(0)
     problem = LowRankWorld(**SMALL, decay=1.0, feature_scale=10.0).realize(0).problem()

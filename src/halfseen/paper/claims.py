@@ -590,6 +590,7 @@ def write_claims(results: str | Path, path: str | Path) -> dict[str, int]:
     from halfseen.paper.studies import ORDER  # they import this module
 
     studies = [_of_study(name, Path(results) / name) for name in ORDER]
+    studies.append(_of_two_studies(Path(results)))
     lists: dict[str, list[StudyClaims]] = {"the paper's claim": [], OURS: [], BEYOND: []}
     for study in studies:
         for kind, found in lists.items():
@@ -620,6 +621,22 @@ def _of_study(name: str, folder: Path) -> StudyClaims:
         scale = results.manifest.get("scale", "another")
         run = f"{scale} scale, seeds {seeds_of(results)}, halfseen {version}"
     return StudyClaims(name, study.title, run, judged(study.claims(results), scale))
+
+
+def _of_two_studies(folder: Path) -> StudyClaims:
+    """Return the claim that compares two studies."""
+    from halfseen.paper.studies import newsgroups, study_named
+
+    both = []
+    for name in ("newsgroups", "mnist"):
+        places, there = study_named(name).places(), (folder / name / "manifest.json").exists()
+        both.append(
+            Results.load(folder / name, places) if there else study_named(name).no_results(folder)
+        )
+    scales = {each.manifest.get("scale", "paper") for each in both}
+    scale = "paper" if scales == {"paper"} else SMOKE
+    verdicts = judged(newsgroups.smaller_gains(*both), scale)
+    return StudyClaims("newsgroups", "Newsgroups against MNIST", "with `mnist`", verdicts)
 
 
 def seeds_of(results: Results) -> str:

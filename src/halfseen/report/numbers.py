@@ -209,6 +209,21 @@ class Interval(NamedTuple):
         return cls(mean, mean - half, mean + half, len(found))
 
     @classmethod
+    def of_difference(cls, ours: Sequence[float], theirs: Sequence[float]) -> "Interval":
+        """Return that of the difference of two means of other seeds (Welch's).
+
+        >>> str(Interval.of_difference([1.0, 2.0, 3.0], [7.0, 9.0]))
+        '−6 [−12, −0.023]'
+        """
+        from scipy.stats import ttest_ind  # few reports need it, and it takes long to import
+
+        n, mean = min(len(ours), len(theirs)), float(np.mean(ours) - np.mean(theirs))
+        if n < 2:
+            return cls(mean, math.nan, math.nan, n)
+        ends = ttest_ind(ours, theirs, equal_var=False).confidence_interval(_LEVEL)
+        return cls(mean, float(ends.low), float(ends.high), n)
+
+    @classmethod
     def of_ratio(cls, ours: FloatArray, theirs: FloatArray) -> "Interval":
         """Return that of the ratio of two means, paired seed by seed (Fieller's).
 

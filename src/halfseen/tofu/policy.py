@@ -572,7 +572,8 @@ class TwoPhase(TofuPov):
 
     The paper compares it with repeated epochs. Its bound is a sum of τ and T/√τ, up to constants,
     and these balance at τ = T^(2/3), where both are T^(2/3). That is the rate of the bound. Where
-    the frozen subspace costs less than the bound says, a shorter first phase pays less.
+    arms are independent draws from a continuous law, the loss per round is quadratic in the error
+    of the subspace: regret is about τ + T/τ, and a shorter first phase pays less.
 
     Examples
     --------
@@ -591,8 +592,7 @@ class TwoPhase(TofuPov):
     replay: Any = replay_param(
         "none",
         doc="""Whether rewards of the first phase enter the second. "none" is the paper's strategy,
-    whose second phase starts afresh: its confidence set requires that the frozen subspace does not
-    depend on the rewards in the regression. "burn-in" is the stronger baseline in practice.""",
+    whose second phase starts afresh. "burn-in" is the stronger baseline in practice.""",
     )
 
     growth = math.inf  # a single epoch, which gets the whole share of δ
