@@ -20,9 +20,10 @@ from typing import Any
 from PIL import Image
 
 from halfseen.paper.claims import seeds_of
-from halfseen.paper.studies import ORDER, report_on, study_named
+from halfseen.paper.studies import ORDER, report_on, study_named, synthetic
 from halfseen.simulation.results import Results
 from halfseen.simulation.simulate import simulate
+from halfseen.worlds.base import world_from
 
 FOLDER = Path(__file__).resolve().parent / "figures"
 INDEX = FOLDER / "figures.json"
@@ -79,9 +80,9 @@ def main(results: Path) -> None:
         if picture.name not in wanted:
             picture.unlink()
     if _has_run(results / "synthetic"):
-        synthetic = Results.load(results / "synthetic")
-        _write(README, "headline", headline(synthetic))
-        _write(README, "results", main_table(synthetic))
+        main_study = Results.load(results / "synthetic")
+        _write(README, "headline", headline(main_study))
+        _write(README, "results", main_table(main_study))
     _write(LATENT_UCB, "studies", studies_table(results))
     for name, folder in (("worlds", "beyond"), ("tables", "tables"), ("contexts", "contexts")):
         if _has_run(results / folder):
@@ -98,8 +99,8 @@ def headline(results: Results) -> str:
         results.mean(point, method).mean
         for method in ("latent-ucb", "zf-oful", "tofu-fh", "tofu-fh-short", "uniform")
     )
-    world = results.settings[point.setting].worlds[point.p].replace(horizon=BURN_IN)
-    paid = simulate(["zf-oful"], world, results.seeds, jobs=1).summary[0]["mean_regret"]
+    burn_in = world_from({**synthetic.WORLD, "observe_prob": point.p, "horizon": BURN_IN})
+    paid = simulate(["zf-oful"], burn_in, results.seeds, jobs=1).summary[0]["mean_regret"]
     text = (
         f"**With 40 % of the entries seen, its regret after 400 rounds is {ours:.1f}. OFUL with "
         f"zeros filled in has {zeros:.1f}, the best method of the paper behind this package "

@@ -45,7 +45,7 @@ SETTINGS = {
         f"discovery, K = {n}": Setting(
             world=WORLD | {"n_arms": n, "horizon": 2000},
             methods={"wait": {"policy": "measure", "measure": "wait"}},
-            observe_probs=(0.2, 0.1, 0.05),
+            observe_probs=(0.2, 0.1, 0.05) if n == 8 else [0.05],
             seeds=range(2000),
         )
         for n in ARMS
