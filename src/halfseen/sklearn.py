@@ -2,18 +2,26 @@
 
 Both are transformers that take NaN, and work in pipelines, grid searches and on data frames.
 `pip install 'halfseen[sklearn]'`
+
+Both also take tables larger than memory: data frames of Dask, and Parquet files or folders by their
+path. What would be a table of as many rows is then a lazy Dask frame, or an iterator over pyarrow
+tables.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
+from functools import partial, wraps
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen import checks
 from halfseen.errors import InvalidTableError
 from halfseen.factors.model import Factors
 from halfseen.factors.table import RowPosterior, fit_table, posteriors
+from halfseen.frames.parts import Parts, parts_of, whole
 from halfseen.latent.plausible import limits_of, plausible
 from halfseen.lazy import from_extra
 from halfseen.linear.covariance import check_dense, corrected_covariance
@@ -41,8 +49,55 @@ _RANK_GROWTH = 2.0
 _IMPUTE_RIDGE = 1e-5
 
 
+# Random numbers that are drawn at once.
+_BLOCK = 1_000_000
+# Methods that return a row for each row.
+_BY_ROW = ("predict_std", "to_latent", "transform")
+
+
+def _by_parts(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return a method that also takes tables in parts."""
+
+    @wraps(method)
+    def whole_or_parts(self: Any, X: Any) -> Any:  # noqa: N803
+        if parts_of(X) is None:
+            return method(self, X)
+        parts = self._parts(X)
+        return parts.transformed(partial(method, self._light()), self._names_of(method.__name__))
+
+    return whole_or_parts
+
+
 class _TakesHoles(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer of tables with NaN."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in _BY_ROW:
+            if name in vars(cls):
+                setattr(cls, name, _by_parts(vars(cls)[name]))
+
+    def _parts(self, X: Any, *, reset: bool = False) -> Parts:  # noqa: N803
+        """Return a table in parts, for `_table`; a table in memory is a single one."""
+        parts = parts_of(X)
+        if parts is None:
+            return whole(self._checked(X, reset=reset))
+        if not reset:
+            check_is_fitted(self)
+        validate_data(self, parts.empty, reset=reset, skip_check_array=True)
+        return parts
+
+    def _table(self, part: Any) -> FloatArray:
+        """Return a part as numbers; one in memory has been checked."""
+        return part if isinstance(part, np.ndarray) else self._checked(part)
+
+    def _light(self) -> Self:
+        """Return what workers need of it."""
+        return self
+
+    def _names_of(self, method: str) -> list[str]:
+        """Return the names of the columns that a method returns."""
+        return list(self.get_feature_names_out())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -121,29 +176,30 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> "LatentImputer":  # noqa: N803
         """Fit the model to the seen entries of a table."""
-        return self._absorb(self._checked(X, reset=True), afresh=True)
+        return self._absorb(X, afresh=True)
 
     def partial_fit(self, X: Any, y: Any = None) -> "LatentImputer":  # noqa: N803
         """Fit the model to more rows; memory is bounded by `max_samples` rows."""
-        afresh = not hasattr(self, "n_samples_seen_")
-        return self._absorb(self._checked(X, reset=afresh), afresh=afresh)
+        return self._absorb(X, afresh=not hasattr(self, "n_samples_seen_"))
 
-    def _absorb(self, table: FloatArray, *, afresh: bool) -> "LatentImputer":
+    def _absorb(self, X: Any, *, afresh: bool) -> "LatentImputer":  # noqa: N803
+        parts = self._parts(X, reset=afresh)
         most = checks.integer("max_samples", self.max_samples, 1)
         rank = self.n_components
         rank = None if rank is None else checks.integer("n_components", rank, 0)
-        if afresh:
-            self._random = check_random_state(self.random_state)
-            self._rows, self._numbers = np.empty((0, table.shape[1])), np.empty(0)
-            self.n_samples_seen_ = self._n_ranked = 0
+        random = check_random_state(self.random_state) if afresh else self._random
         # A uniform sample: each row has a random number, and the rows with the smallest ones stay.
-        rows = np.vstack([self._rows, table])
-        numbers = np.concatenate([self._numbers, self._random.random_sample(len(table))])
-        if len(rows) > most:
-            stay = np.sort(np.argpartition(numbers, most)[:most])
-            rows, numbers = rows[stay], numbers[stay]
-        self._rows, self._numbers = rows, numbers
-        self.n_samples_seen_ += len(table)
+        drawn, numbers = _drawn(random, len(parts), most)
+        some = self._table(parts.take(drawn))
+        if afresh:
+            self._random: Any = random
+            self._rows, self._numbers = np.empty((0, some.shape[1])), np.empty(0)
+            self.n_samples_seen_ = self._n_ranked = 0
+        rows = np.vstack([self._rows, some])
+        numbers = np.concatenate([self._numbers, numbers])
+        stay = _smallest(numbers, most)
+        rows, self._rows, self._numbers = rows[stay], rows[stay], numbers[stay]
+        self.n_samples_seen_ += len(parts)
         is_due = afresh or (rank is None and self.n_samples_seen_ >= _RANK_GROWTH * self._n_ranked)
         known: Factors | None = None if afresh else self._model
         self._limits = limits_of(rows)
@@ -235,9 +291,48 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
         """Return the mean log-likelihood of the rows' seen entries, in the features' units."""
-        table = self._checked(X)
+        total, n = self._parts(X).sum(self._light()._likelihood)
+        return float(total / n)
+
+    def _likelihood(self, part: Any) -> FloatArray:
+        """Return the log-likelihood of rows, and their number."""
+        table = self._table(part)
         total = sum(float(found.log_likelihood.sum()) for _, found in self._posteriors(table))
-        return total / len(table)
+        return np.array([total, len(table)])
+
+    def _light(self) -> Self:
+        """Return it without its sample of rows, which only fits need."""
+        light = copy(self)
+        del light._rows, light._numbers
+        return light
+
+    def _names_of(self, method: str) -> list[str]:
+        if method == "transform":
+            return super()._names_of(method)
+        if method == "to_latent":
+            return [f"latent{at}" for at in range(self.n_components_)]
+        return list(super().get_feature_names_out())
+
+
+def _drawn(
+    random: np.random.RandomState, n: int, most: int
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Return a uniform sample of n rows, in order, and its random numbers."""
+    rows, numbers = np.empty(0, dtype=np.int64), np.empty(0)
+    for first in range(0, n, _BLOCK):
+        new = random.random_sample(min(_BLOCK, n - first))
+        rows = np.concatenate([rows, np.arange(first, first + len(new))])
+        numbers = np.concatenate([numbers, new])
+        stay = _smallest(numbers, most)
+        rows, numbers = rows[stay], numbers[stay]
+    return rows, numbers
+
+
+def _smallest(numbers: FloatArray, most: int) -> NDArray[np.int64]:
+    """Return the places of the smallest numbers, in order."""
+    if len(numbers) <= most:
+        return np.arange(len(numbers))
+    return np.sort(np.argpartition(numbers, most)[:most])
 
 
 def _rotated(model: Factors) -> Factors:
@@ -294,22 +389,34 @@ class MaskedPCA(ClassNamePrefixFeaturesOutMixin, _TakesHoles):  # type: ignore[m
 
     def fit(self, X: Any, y: Any = None) -> "MaskedPCA":  # noqa: N803
         """Compute the components from the seen entries of a table."""
-        table = self._checked(X, reset=True)
-        n, dim = table.shape
+        parts = self._parts(X, reset=True)
+        n, dim = len(parts), self.n_features_in_
         check_dense(dim)
         count = checks.integer("n_components", self.n_components, 1, dim)
-        seen = table == table
-        counts = np.maximum(seen.sum(axis=0), 1)
+        counts, sums = parts.sum(self._seen)
+        counts = np.maximum(counts, 1)
         prob = self._checked_prob(counts / n)
-        mean = np.where(seen, table, 0.0).sum(axis=0) / counts
-        rest = np.where(seen, table - mean, 0.0)
-        covariance = corrected_covariance(rest.T @ rest, max(1, n - 1), prob)
+        mean = sums / counts
+        moment = parts.sum(partial(self._moment, mean=mean))
+        covariance = corrected_covariance(moment, max(1, n - 1), prob)
         values, vectors = top_eigenpairs(covariance, count)
         self.mean_, self.observe_prob_, self.n_components_ = mean, prob, count
         self.components_, self.explained_variance_ = vectors.T, values
         self.explained_variance_ratio_ = values / max(covariance.trace(), 1e-300)
         self._n_features_out = count
         return self
+
+    def _seen(self, part: Any) -> FloatArray:
+        """Return how many entries of each column are seen, and their sum, shape (2, dim)."""
+        table = self._table(part)
+        seen = table == table
+        return np.stack([seen.sum(axis=0), np.where(seen, table, 0.0).sum(axis=0)])
+
+    def _moment(self, part: Any, mean: FloatArray) -> FloatArray:
+        """Return the second moment of the zero-filled, centred rows, times their number."""
+        rest = self._table(part) - mean
+        rest = np.where(rest == rest, rest, 0.0)
+        return np.asarray(rest.T @ rest)
 
     def _checked_prob(self, shares: FloatArray) -> FloatArray:
         given, n = self.observe_prob, len(shares)

@@ -20,6 +20,7 @@ from halfseen.factors.rows import evenly_spaced
 from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, search_rows
 from halfseen.frames.encoder import Encoder
 from halfseen.frames.files import cells_of, columns_of
+from halfseen.frames.parts import parts_of
 from halfseen.frames.reading import Category, Labels, Rows, read_cells
 from halfseen.latent.plausible import limits_of, n_implausible, plausible
 from halfseen.lazy import from_extra
@@ -54,11 +55,14 @@ _SHOWN_RANKS = (0, 1, 2, 3, 5, 8, 13, 21)
 
 def _sample(table: Any, progress: bool) -> tuple[dict[str, Any], int]:
     """Return the columns of a table, or of a uniform sample of its rows, and its number of rows."""
-    columns = columns_of(table, progress=progress)
-    n = len(next(iter(columns.values()), ()))
+    parts = parts_of(table)
+    columns = {} if parts is not None else columns_of(table, progress=progress)
+    n = len(next(iter(columns.values()), ()) if parts is None else parts)
     kept = np.arange(n)
     if n > MOST_ROWS:
         kept = np.sort(stream(0, "inspect", "rows").choice(n, MOST_ROWS, replace=False))
+    if parts is not None:
+        columns, kept = columns_of(parts.take(kept)), np.arange(len(kept))
     return {name: cells_of(column, kept) for name, column in columns.items()}, n
 
 
@@ -182,7 +186,8 @@ def inspect(
     ----------
     table : data frame, array of shape (n, dim), list of dicts, dict of columns, or path
         One row per offered option. Files are CSV or Parquet. If there are more than 20,000 rows, a
-        uniform sample is used.
+        uniform sample is used. A Parquet file, a folder of them, or a frame of Dask may be larger
+        than memory.
     reward : str or int, optional
         The column with the reward of each row; for an array its index.
     costs : mapping of str to float, optional
