@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     seconds: float  # after which there are no more than LEAST_STARTS starts
 
 
-FULL, QUICK = Plan(8, 3, 3, 240.0), Plan(LEAST_STARTS, 1, 0, 0.0)
+FULL, QUICK = Plan(8, 2, 3, 240.0), Plan(LEAST_STARTS, 1, 0, 0.0)
 
 
 # One version

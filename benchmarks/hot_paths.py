@@ -20,9 +20,9 @@ from benchmarks import problems
 from benchmarks.problems import N_COLUMNS, near_subspace
 
 _WHOLE_RUN = 400
-_LONG_AGO = 8000  # rounds before a block: the samples of arms are full
+_LONG_AGO = 5000  # rounds before a block: the samples of arms are full
 _BLOCK = 1000  # rounds of a policy
-_CALLS = 100  # of an agent, in a block
+_CALLS = 50  # of an agent, in a block
 _LATE = 50  # rounds until a reward comes
 
 
