@@ -287,6 +287,8 @@ def main() -> None:
     asked = parser.parse_args()
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # of new processes
     paths = [path for path in PATHS if asked.only in path]
+    if not paths:
+        parser.error(f"no path contains {asked.only!r}; they are: {', '.join(PATHS)}")
     plan, console = QUICK if asked.quick else FULL, Console(highlight=False)
     with tempfile.TemporaryDirectory() as name, Progress(console=console, transient=True) as bar:
         task = bar.add_task("measuring", total=plan.cold + len(paths) * (1 + plan.starts))
