@@ -72,6 +72,14 @@ class Column:
         digest = hashlib.blake2b(level.encode(), digest_size=8).digest()
         return self.features[len(self.levels) + int.from_bytes(digest, "big") % N_SHARED]
 
+    @property
+    def names(self) -> list[str]:
+        """The names of its features: "price"; or "colour=red", and "colour: other 3" of 16."""
+        if self.kind != "category":
+            return [self.name]
+        own = [f"{self.name}={level}" for level in self.levels]
+        return own + [f"{self.name}: other {at}" for at in range(1, self.n_shared + 1)]
+
     def __str__(self) -> str:
         if self.kind != "category":
             odd = f", {self.n_implausible} implausible" if self.n_implausible else ""
@@ -313,9 +321,9 @@ def _warn_of_numerals(name: str, labels: Labels) -> None:
         first = next(label for label, is_number in words.items() if is_number)
         other = next((label for label, is_number in words.items() if not is_number), None)
         logger.warning(
-            "column %r is a category, because it holds strings, although %s: convert it to numbers "
-            "or list it in the setting numeric if they are numbers; list it in categorical if they "
-            "are names",
+            "column %r is a category, because it holds strings, although %s: correct or convert it, "
+            "or list it in the setting numeric, if they are numbers; list it in categorical if "
+            "they are names",
             name,
             f"all are numbers, such as {first!r:.40}"
             if other is None

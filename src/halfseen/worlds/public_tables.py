@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from halfseen import checks, params
 from halfseen.errors import InvalidSettingError, MissingExtraError
+from halfseen.frames import Encoder, Reader
+from halfseen.frames.encoder import is_numeral
 from halfseen.lazy import from_extra
 from halfseen.values import BoolArray, FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world, streams
@@ -194,21 +196,20 @@ def _read_arff(place: str) -> "DataFrame":
 
 
 def _from_frame(frame: "DataFrame", target: str, *, classes: bool = True) -> SourceTable:
-    """Return the table of a file; a column with a string that is no number is a category."""
-    values: list[FloatArray] = []
-    origins: list[int] = []
-    for origin, name in enumerate(frame.columns.drop(target)):
-        column = frame[name]
-        try:
-            encoded = [column.to_numpy(dtype=np.float64)]
-        except ValueError:
-            levels = sorted(column.dropna().unique())
-            encoded = [np.where(column.isna(), np.nan, column == level) for level in levels]
-        values += encoded
-        origins += [origin] * len(encoded)
+    """Return the table of a file of strings; a column with one that is no number is a category.
+
+    Features are in the order of the file, those of a category in alphabetical order.
+    """
+    features = frame.drop(columns=target).reset_index(drop=True)
+    numeric = [name for name in features if features[name].dropna().map(is_numeral).all()]
+    slate, encoder = Encoder().encode(Reader(numeric=frozenset(numeric)).read(features))
+    columns = [encoder.columns[name] for name in features]
+    order = [
+        at for each in columns for _, at in sorted(zip(each.names, each.features, strict=True))
+    ]
+    origins = np.repeat(np.arange(len(columns)), [len(each.features) for each in columns])
     paid = frame[target].tolist() if classes else frame[target].to_numpy(dtype=np.float64)
-    table = np.ascontiguousarray(np.array(values, dtype=np.float64).T)
-    return SourceTable(table, np.array(origins), *_paid(paid, classes))
+    return SourceTable(np.ascontiguousarray(slate.table[:, order]), origins, *_paid(paid, classes))
 
 
 def _paid(target: Any, classes: bool) -> tuple[FloatArray, NDArray[np.int64]]:

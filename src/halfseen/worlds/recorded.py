@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from halfseen import checks, params
 from halfseen.errors import InvalidInputError, InvalidSettingError, InvalidTableError
-from halfseen.frames.encoder import is_numeral
+from halfseen.frames import Encoder, Reader
+from halfseen.frames.encoder import Column
 from halfseen.frames.files import cells_of, columns_of, numbers_of
 from halfseen.frames.reading import read_cells
 from halfseen.seeding import stream
@@ -62,10 +63,6 @@ class Recorded:
         return int(counts[0]) if counts.min() == counts.max() else None
 
 
-MAX_LEVELS = 50
-"""Number of different strings that a column may have."""
-
-
 @lru_cache(maxsize=4)
 def _load(path: Path, stamp: tuple[int, int], world: "TableWorld") -> Recorded:
     """Return the table of a file, which is read once as long as its stamp does not change.
@@ -103,25 +100,13 @@ def _recorded(columns: Mapping[str, Any], world: "TableWorld") -> Recorded:
     want = "finite numbers for every arm"
     payoffs = numbers_of(paid, columns[paid], want, lambda x: abs(x) <= LARGEST)
     no_features = {round_column, paid, "arm", "chosen", *own}
-    features = {
-        key: each
-        for name in columns
-        if name not in no_features
-        for key, each in _features(name, columns).items()
-    }
+    features = {name: each for name, each in columns.items() if name not in no_features}
     if not features or not len(rounds):
         raise InvalidTableError("there must be features and rows, got none: nothing was recorded")
-    values = np.column_stack([*features.values()])
-    shares = (values == values).mean(axis=0)
-    if not shares.all():
-        name = [*features][int(shares.argmin())]
-        raise InvalidTableError(f"feature {name!r} was never recorded: leave it out")
+    values, known = _encoded(features)
+    for name in features.keys() - {column.name for column in known}:
+        raise InvalidTableError(f"column {name!r} was never recorded: leave it out")
     order = np.argsort(rounds, kind="stable")
-    context = [
-        each
-        for name in world.context_columns
-        for each in _context(name, columns, rounds[order], order)
-    ]
     starts = np.append(np.unique(rounds[order], return_index=True)[1], len(rounds))
     if np.diff(starts).max() == 1:
         raise InvalidTableError(
@@ -129,14 +114,19 @@ def _recorded(columns: Mapping[str, Any], world: "TableWorld") -> Recorded:
             "simulation needs every option of a round, each with its mean or reward, and "
             "`halfseen evaluate` is for a log with propensities"
         )
+    context = None
+    if world.context_columns:
+        table, contexts = _encoded({name: columns[name] for name in world.context_columns})
+        _check_contexts(table[order], contexts, rounds[order])
+        context = table[order][starts[:-1]] if contexts else None
     return Recorded(
         values=values[order],
         payoffs=payoffs[order],
         starts=starts,
         noisy=paid == world.reward_column,
-        names=tuple(features),
-        shares=shares,
-        context=np.column_stack(context)[starts[:-1]] if context else None,
+        names=tuple(name for column in known for name in column.names),
+        shares=(values == values).mean(axis=0),
+        context=context,
         items=None if world.id_column is None else _items(world.id_column, columns)[order],
     )
 
@@ -145,37 +135,28 @@ def _are_whole(numbers: FloatArray) -> BoolArray:
     return np.asarray((numbers % 1 == 0) & (abs(numbers) < 2**53))
 
 
-def _features(name: str, columns: Mapping[str, Any]) -> dict[str, FloatArray]:
-    """Return a column of numbers, or one feature per level of a category."""
-    cells = read_cells(name, cells_of(columns[name]))
-    if not isinstance(cells, list) or any(each is not None and is_numeral(each) for each in cells):
-        want = f"numbers of size at most {LARGEST:g}, or empty"
-        return {name: numbers_of(name, columns[name], want, lambda x: ~(abs(x) > LARGEST))}
-    levels = [each for each in dict.fromkeys(cells) if each is not None]
-    if len(levels) > MAX_LEVELS:
+def _encoded(columns: Mapping[str, Any]) -> tuple[FloatArray, list[Column]]:
+    """Return the features of an agent that is offered all rows, column by column.
+
+    Columns in which nothing is seen have none.
+    """
+    rows = Reader().read({name: cells_of(column) for name, column in columns.items()})
+    slate, encoder = Encoder(max_columns=len(columns)).encode(rows, dim=1)
+    known = [encoder.columns[name] for name in columns if name in encoder.columns]
+    order = [feature for column in known for feature in column.features]
+    return np.ascontiguousarray(slate.table[:, order]), known
+
+
+def _check_contexts(table: FloatArray, columns: list[Column], rounds: FloatArray) -> None:
+    """Raise an error if a context, one row per arm, is not the same within a round."""
+    changes = (table[1:] != table[:-1]) & ((table == table)[1:] | (table == table)[:-1])
+    changes &= (rounds[1:] == rounds[:-1])[:, None]
+    names = [column.name for column in columns for _ in column.features]
+    for row, feature in np.argwhere(changes)[:1]:
         raise InvalidTableError(
-            f"column {name!r} has {len(levels)} different strings, more than the {MAX_LEVELS} that "
-            "a category may have: leave out the column"
+            f"column {names[feature]!r} must have one value per round, because it is context, got "
+            f"several in round {rounds[row]:g}: leave it out of the context"
         )
-    labels = np.array(cells, dtype=object)
-    hidden = np.array([each is None for each in cells])
-    return {f"{name}={level}": np.where(hidden, np.nan, labels == level) for level in levels}
-
-
-def _context(
-    name: str, columns: Mapping[str, Any], rounds: FloatArray, order: NDArray[np.intp]
-) -> list[FloatArray]:
-    """Return the features of a context, one entry per row, which is the same within a round."""
-    features = [each[order] for each in _features(name, columns).values()]
-    for each in features:
-        changes = (each[1:] != each[:-1]) & ((each == each)[1:] | (each == each)[:-1])
-        changes &= rounds[1:] == rounds[:-1]
-        if changes.any():
-            raise InvalidTableError(
-                f"column {name!r} must have one value per round, because it is context, got "
-                f"several in round {rounds[changes.argmax()]:g}: leave it out of the context"
-            )
-    return features
 
 
 def _items(name: str, columns: Mapping[str, Any]) -> NDArray[np.int64]:
@@ -204,9 +185,10 @@ class TableWorld(World):
     r"""Recorded rounds: every arm with its features, some missing, and its mean or reward.
 
     A CSV file has one line per offered arm, with a column for the round, one of mean and reward,
-    maybe some called `arm` and `chosen`; all other columns are features. A column of strings is a
-    category, one feature per string. Empty cells, NaN and NA are missing. The number of arms may
-    vary. A file is read at the first `realize`, and once per process.
+    maybe some called `arm` and `chosen`; all other columns are features, as for an `Agent`: numbers,
+    or categories with one feature per string, where all beyond 50 share 16 features. A column of a
+    CSV file is numbers if each of its cells is one or empty. Empty cells, NaN and NA are missing.
+    The number of arms may vary. A file is read at the first `realize`, and once per process.
 
     Parameters
     ----------
