@@ -23,6 +23,7 @@ _WHOLE_RUN = 400
 _LONG_AGO = 5000  # rounds before a block: the samples of arms are full
 _BLOCK = 1000  # rounds of a policy
 _CALLS = 50  # of an agent, in a block
+_FITS = 5  # of an imputer, in a block
 _LATE = 50  # rounds until a reward comes
 
 
@@ -176,8 +177,8 @@ def imputer() -> Iterator[Found]:
     fitted = LatentImputer().fit(table)
     while True:
         yield {
-            "fit": timed(lambda: LatentImputer().fit(table)),
-            "transform": timed(lambda: fitted.transform(table)),
+            "fit": timed(lambda: [LatentImputer().fit(table) for _ in range(_FITS)]),
+            "transform": timed(lambda: [fitted.transform(table) for _ in range(_FITS)]),
         }
 
 
