@@ -185,10 +185,11 @@ class TableWorld(World):
     r"""Recorded rounds: every arm with its features, some missing, and its mean or reward.
 
     A CSV file has one line per offered arm, with a column for the round, one of mean and reward,
-    maybe some called `arm` and `chosen`; all other columns are features, as for an `Agent`: numbers,
-    or categories with one feature per string, where all beyond 50 share 16 features. A column of a
-    CSV file is numbers if each of its cells is one or empty. Empty cells, NaN and NA are missing.
-    The number of arms may vary. A file is read at the first `realize`, and once per process.
+    maybe some called `arm` and `chosen`; all other columns are features, as for an `Agent`:
+    numbers, or categories with one feature per string, where all beyond 50 share 16 features. A
+    column of a CSV file is numbers if each of its cells is one or empty. Empty cells, NaN and NA
+    are missing. The number of arms may vary. A file is read at the first `realize`, and once per
+    process.
 
     Parameters
     ----------
