@@ -321,9 +321,9 @@ def _warn_of_numerals(name: str, labels: Labels) -> None:
         first = next(label for label, is_number in words.items() if is_number)
         other = next((label for label, is_number in words.items() if not is_number), None)
         logger.warning(
-            "column %r is a category, because it holds strings, although %s: correct or convert it, "
-            "or list it in the setting numeric, if they are numbers; list it in categorical if "
-            "they are names",
+            "column %r is a category, because it holds strings, although %s: if they are numbers, "
+            "correct or convert it, or list it in the setting numeric; if they are names, list it "
+            "in categorical",
             name,
             f"all are numbers, such as {first!r:.40}"
             if other is None
