@@ -9,7 +9,7 @@ import pytest
 
 from agent.tables import looks
 from halfseen import Agent, AmbientOful, InvalidTableError
-from halfseen.factors.rows import NO_ITEM
+from halfseen.values.rows import NO_ITEM
 
 DOSES = ["low", "medium", "high"]
 

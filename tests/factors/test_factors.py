@@ -12,7 +12,7 @@ from halfseen.factors.model import (
     fit_factors,
     reduced,
 )
-from halfseen.factors.rows import row_keys
+from halfseen.values.rows import row_keys
 
 DIM, RANK = 7, 2
 

@@ -13,8 +13,8 @@ from halfseen.factors.model import (
     fit_factors,
     fit_rank,
 )
-from halfseen.factors.rows import evenly_spaced
 from halfseen.values import BoolArray, FloatArray
+from halfseen.values.rows import evenly_spaced
 
 LARGEST_SURPRISE = 5.0
 """A seen entry counts as at most this many deviations away from what the other entries of its row

@@ -1,41 +1,14 @@
-"""Compiled loops over half-seen arms: identity of rows, residuals, features of the reward model."""
+"""Compiled loops over half-seen arms: residuals, features of the reward model."""
 
 import numpy as np
-from numba.types import Array, boolean, float64, int64, uint64, void
+from numba.types import Array, boolean, float64, int64, void
 
 from halfseen.kernels.compiling import compiled, in_1, in_2, out_1, out_2
 
-_bits_2 = Array(uint64, 2, "C", readonly=True)
 _in_3 = Array(float64, 3, "C", readonly=True)
 # Entries are clipped at this many deviations: what is farther away comes from another world, and
 # squares of larger numbers lose the others to rounding.
 _FARTHEST = 1e3
-
-
-@compiled(uint64(uint64))
-def _mixed(word):
-    """Return a pseudo-random number that depends on the word alone (SplitMix64)."""
-    word = (word ^ (word >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return word ^ (word >> uint64(31))
-
-
-@compiled(void(in_2, _bits_2, uint64[::1]))
-def row_keys(table, bits, keys):
-    """Write a number for each row that is the same for rows with equal values and equal masks.
-
-    Further columns that are hidden do not change it. `bits` are the entries of the table as
-    unsigned integers. Two different rows get the same number with a probability of 2⁻⁶⁴.
-    """
-    step = uint64(0x9E3779B97F4A7C15)
-    for i in range(table.shape[0]):
-        key = step
-        for j in range(table.shape[1]):
-            x = table[i, j]
-            if x == x:
-                word = bits[i, j] if x != 0.0 else uint64(0)  # also for −0
-                key = _mixed(key * uint64(0xD1342543DE82EF95) + word + step * uint64(j + 1))
-        keys[i] = key
 
 
 @compiled(void(in_2, in_2, out_2))

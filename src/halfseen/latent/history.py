@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen.factors.rows import Keys, item_keys, row_keys, widened_rows
 from halfseen.latent.drift import Path
 from halfseen.latent.features import Features
 from halfseen.latent.projection import projected
 from halfseen.latent.settings import Settings
 from halfseen.latent.statistics import Statistics, sums_by_item
 from halfseen.values import FloatArray
+from halfseen.values.rows import Keys, item_keys, row_keys, widened_rows
 
 DEFAULT_MEMORY = 128_000_000
 """Bytes for offered and played arms."""

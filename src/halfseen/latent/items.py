@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen.factors.rows import Keys
 from halfseen.lazy import LazyModule
 from halfseen.values import FloatArray
+from halfseen.values.rows import Keys
 
 _arm_features = LazyModule("halfseen.kernels.arm_features")
 

@@ -6,10 +6,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.linear.history import Reservoir
 from halfseen.state import Part
 from halfseen.values import FloatArray
+from halfseen.values.rows import NO_ITEM, item_keys, widened_rows
 
 
 class Sample:

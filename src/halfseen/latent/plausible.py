@@ -24,9 +24,9 @@ tails are no longer of low rank then.
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen.factors.rows import evenly_spaced
 from halfseen.lazy import LazyModule
 from halfseen.values import LARGEST, FloatArray
+from halfseen.values.rows import evenly_spaced
 
 _arm_features = LazyModule("halfseen.kernels.arm_features")
 

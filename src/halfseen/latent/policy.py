@@ -21,7 +21,6 @@ import numpy as np
 from halfseen import checks
 from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.factors.model import HalfSeenRows
-from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.latent import explanation
 from halfseen.latent.epoch import Epoch, LatentRecord, is_informative
 from halfseen.latent.groups import ALL_GROUPS
@@ -54,6 +53,7 @@ from halfseen.policies.registry import register_policy
 from halfseen.state import Each, Levels, Maybe, Part, Value, Whole
 from halfseen.values import Choice, FloatArray, Note, Slate
 from halfseen.values.reasons import Groups, Reasons
+from halfseen.values.rows import NO_ITEM, item_keys, widened_rows
 
 INVERSE_GAP = "inverse-gap"
 

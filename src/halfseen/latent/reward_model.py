@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfseen.factors.rows import Keys, item_keys
 from halfseen.latent.drift import FIXED, Drift
 from halfseen.latent.evidence import Evidence, Scales, reduced_design
 from halfseen.latent.features import Features, size
@@ -27,6 +26,7 @@ from halfseen.latent.statistics import Statistics, sums_by_item
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import Ridge
 from halfseen.values import FloatArray, Slate
+from halfseen.values.rows import Keys, item_keys
 
 NEGLIGIBLE = math.exp(-4.0)
 """A column whose τ is below this is left out: it moves rewards by at most 2 % of their noise."""

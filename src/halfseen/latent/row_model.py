@@ -16,13 +16,13 @@ from halfseen.factors.model import (
     choose_rank,
     fit_rank,
 )
-from halfseen.factors.rows import evenly_spaced, row_keys
 from halfseen.latent.groups import FILLED, LATENT, MASK, ROW_GROUPS
 from halfseen.latent.offered import OfferedRows
 from halfseen.latent.plausible import limits_of, no_limits, plausible
 from halfseen.latent.settings import Settings
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
 from halfseen.values import FloatArray
+from halfseen.values.rows import evenly_spaced, row_keys
 
 MOST_AMBIENT_FEATURES = 600
 """With more features, filled rows and masks are left out of the reward model: its time per round

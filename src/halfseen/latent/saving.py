@@ -8,7 +8,6 @@ import numpy as np
 from halfseen import checks, state
 from halfseen.errors import ArchiveError
 from halfseen.factors.model import LARGEST_LOADING, NOISE_FLOOR, Factors
-from halfseen.factors.rows import NO_ITEM, Keys
 from halfseen.latent.drift import DRIFT
 from halfseen.latent.epoch import Epoch, LatentRecord, joint_features
 from halfseen.latent.evidence import HIGHEST, LOWEST, Scales
@@ -20,6 +19,7 @@ from halfseen.latent.row_model import RowModel
 from halfseen.latent.statistics import Statistics
 from halfseen.state import Array, Maybe, Plain, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, Note
+from halfseen.values.rows import NO_ITEM, Keys
 
 _LARGEST_MEAN = 3.0 * LARGEST  # of rewards without their level, and up to rounding
 _LARGEST_PRODUCT = LARGEST_POINT**2

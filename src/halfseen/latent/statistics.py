@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen.factors.rows import Keys
 from halfseen.latent.items import items_kept
 from halfseen.values import FloatArray
+from halfseen.values.rows import Keys
 
 
 class Statistics(NamedTuple):

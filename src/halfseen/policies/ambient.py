@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from halfseen import checks
-from halfseen.factors.rows import row_keys
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.ridge import LARGEST_SCALE, SMALLEST_RIDGE, Confidence, Ridge
 from halfseen.params import Declared, custom, real
@@ -16,6 +15,7 @@ from halfseen.policies.registry import register_policy
 from halfseen.state import Part
 from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
 from halfseen.values.reasons import Reasons
+from halfseen.values.rows import row_keys
 
 
 def ridge_param() -> Any:

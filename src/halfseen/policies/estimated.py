@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from halfseen import checks
-from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.lazy import from_extra
 from halfseen.linear.drawing import drawn
 from halfseen.linear.history import Columns, Played, next_start
@@ -20,6 +19,7 @@ from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
 from halfseen.state import Part, Whole
 from halfseen.values import Choice, FloatArray, Note, Slate
+from halfseen.values.rows import NO_ITEM, item_keys, widened_rows
 
 ESTIMATORS = ("boosted-trees", "forest")
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from halfseen import checks
-from halfseen.factors.rows import NO_ITEM, item_keys, widened_rows
 from halfseen.linear.drawing import win_shares
 from halfseen.linear.history import Played, Reservoir, next_start
 from halfseen.linear.ridge import Ridge
@@ -18,6 +17,7 @@ from halfseen.policies.base import Policy
 from halfseen.policies.registry import register_policy
 from halfseen.state import Array, Levels, Part, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_POINT, Choice, FloatArray, Note, Slate
+from halfseen.values.rows import NO_ITEM, item_keys, widened_rows
 
 _GROWTH = 1.25  # between the rounds of two fits
 _CONSTANT = 1e-12  # a column whose deviation is a smaller share of its mean is constant

@@ -16,7 +16,6 @@ from scipy.sparse.csgraph import connected_components
 from halfseen import checks
 from halfseen.errors import InvalidInputError, InvalidTableError
 from halfseen.factors.model import Factors, choose_rank, fit_rank
-from halfseen.factors.rows import evenly_spaced
 from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, search_rows
 from halfseen.frames.encoder import Encoder
 from halfseen.frames.files import cells_of, columns_of
@@ -27,6 +26,7 @@ from halfseen.lazy import from_extra
 from halfseen.seeding import stream
 from halfseen.values import LARGEST, BoolArray, FloatArray
 from halfseen.values.decision import html_table, text_table
+from halfseen.values.rows import evenly_spaced
 
 MOST_ROWS = 20_000
 """A table with more rows is represented by a uniform sample: a share is then within .01."""

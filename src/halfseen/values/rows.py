@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.lazy import LazyModule
-from halfseen.values import FloatArray
+from halfseen.values.slate import FloatArray
 
-_arm_features = LazyModule("halfseen.kernels.arm_features")
+_tables = LazyModule("halfseen.kernels.tables")
 
 NO_ITEM = -1
 """The item id of an arm that has none."""
@@ -39,7 +39,7 @@ def row_keys(table: FloatArray) -> Keys:
     """
     table = np.ascontiguousarray(table)
     keys = np.empty(len(table), dtype=np.uint64)
-    _arm_features.row_keys(table, table.view(np.uint64), keys)
+    _tables.row_keys(table, table.view(np.uint64), keys)
     return keys
 
 
