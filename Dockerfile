@@ -20,6 +20,6 @@ VOLUME /data
 EXPOSE 8000
 ENV HALFSEEN_STORAGE=/data/shop.db HALFSEEN_HOST=0.0.0.0 HALFSEEN_WORKERS=2
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
-  CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/health', timeout=4)"]
+  CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/live', timeout=4)"]
 # HALFSEEN_API_KEY must be set: without a key the service refuses to bind to 0.0.0.0.
 CMD ["halfseen", "serve"]

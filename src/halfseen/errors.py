@@ -229,7 +229,8 @@ class ArchiveError(HalfseenError):
 class StorageError(HalfseenError):
     """A database cannot be used: it is damaged, locked, unreachable, or not halfseen's.
 
-    The agent is as it was before the call. If the cause goes away, the next call succeeds.
+    The agent is as it was before the call, unless the message says that a decision may be stored.
+    If the cause goes away, the next call succeeds.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -341,7 +342,7 @@ def test_a_server_that_is_killed_is_an_error_and_then_goes_on(server, tmp_path):
 def test_a_server_that_is_frozen_in_a_call_is_an_error_in_time(server, monkeypatch, frozen):
     agent = new(server.url, name=frozen, id=None)
     first = agent.choose(DOSES)
-    before, run = state_of(agent), database.Postgres._run
+    before, run, errors = state_of(agent), database.Postgres._run, []
     with ExitStack() as stack, monkeypatch.context() as patch:
 
         def freeze(self, statement, /, *values):
@@ -353,13 +354,19 @@ def test_a_server_that_is_frozen_in_a_call_is_an_error_in_time(server, monkeypat
         patch.setattr(database, "ANSWER", 0.5)
         patch.setattr(database, "PATIENCE", 2.0)
         patch.setattr(database.Postgres, "_run", freeze)
-        for call in (lambda: agent.learn(first.id, 1.0), lambda: agent.choose(DOSES)):
+        for call in (lambda: agent.choose(DOSES), lambda: agent.learn(first.id, 1.0)):
             started = time.monotonic()
-            with pytest.raises(StorageError, match="did not answer in time"):
+            with pytest.raises(StorageError, match="did not answer in time") as raised:
                 call()
+            errors.append(str(raised.value))
             assert time.monotonic() - started < 4.0
         assert archive.to_bytes(agent.to_dict()) == before
+    id = re.search(r"decision (\w+) may be stored", errors[0])
+    assert (id is not None) == (frozen == "COMMIT")
+    if id is not None:
+        assert agent.choose(DOSES, id=id[1]).id == id[1]
     agent.learn(first.id, 1.0)
+    assert agent.health()["decisions"] == 1 + (id is not None)
     assert agent.health()["rewards"]["lately"] == {"n": 1, "mean": 1.0}
     with agent, Agent.open(server.url, name=frozen) as other:
         assert state_of(other) == state_of(agent)

@@ -10,13 +10,16 @@ from halfseen.agent.database import PATIENCE
 from halfseen.agent.health import BLOCK
 from halfseen.agent.lease import LEASE
 from halfseen.agent.ledger import N_GONE
+from halfseen.agent.replica import _AFTER_FAILURE
 from halfseen.frames.encoder import N_SHARED
 from halfseen.latent import features
 from halfseen.latent.plausible import FARTHEST
 from halfseen.latent.row_model import MOST_AMBIENT_FEATURES
 from halfseen.linear.covariance import LARGEST_DENSE_DIM
 from halfseen.linear.drawing import N_DRAWS
+from halfseen.service.serving import _LEAVING
 from halfseen.service.settings import Settings
+from halfseen.service.threads import N_THREADS, N_WAITING
 from halfseen.theory import Problem
 from halfseen.tools.evaluate import THIN
 from halfseen.tools.inspection import FEWEST_ROWS, MOST_ROWS
@@ -48,6 +51,9 @@ def text(page):
         ("agent.md", f"the latest {BLOCK} to {2 * BLOCK:,}"),
         ("agent.md", f"held for {PATIENCE:.0f} seconds"),
         ("agent.md", f"up to {LEASE:.0f} seconds"),
+        ("agent.md", f"tried after {_AFTER_FAILURE:.0f} seconds"),
+        ("web-page.md", f"{N_THREADS} requests in work and lets {N_WAITING} wait"),
+        ("web-page.md", f"gives running ones {_LEAVING} seconds"),
         ("delayed-rewards.md", f"pending ({Agent().max_pending:,} by default)"),
         ("evaluate.md", f"fewer than {THIN:.0f} effective decisions"),
         ("inspect.md", f"more than {MOST_ROWS:,} rows"),

@@ -1,5 +1,6 @@
-"""A real server, and a client for it."""
+"""A real server and a client for it, and the application in this process."""
 
+import asyncio
 import base64
 import http.client
 import json
@@ -40,6 +41,35 @@ class Client:
         self.answer = answer
         is_json = answer.headers["content-type"] == "application/json"
         return answer.status, json.loads(text) if is_json else text
+
+
+async def request(app, path, body=None, **headers):
+    """Send a request to an application in this process; return status, headers and content."""
+    sent, answers = asyncio.Event(), []
+
+    async def receive():
+        if sent.is_set():
+            await asyncio.sleep(3600)
+        sent.set()
+        return {"type": "http.request", "body": b"" if body is None else json.dumps(body).encode()}
+
+    async def send(message):
+        answers.append(message)
+
+    given = {"host": "localhost", "content-type": "application/json"} | headers
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET" if body is None else "POST",
+        "scheme": "http",
+        "path": path,
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items()],
+    }
+    await app(scope, receive, send)
+    found = {name.decode(): value.decode() for name, value in answers[0]["headers"]}
+    content = b"".join(each.get("body", b"") for each in answers[1:])
+    return answers[0]["status"], found, json.loads(content)
 
 
 def basic(key):

@@ -123,8 +123,9 @@ def test_a_body_without_a_length_is_limited_as_well(call):
 
 def test_a_key_opens_everything_and_without_one_there_is_only_the_health(guarded, call):
     stranger = Client(guarded[1])
-    assert stranger("/health") == (200, {"status": "ok"})
-    assert stranger("/health", Authorization="Bearer wrong")[0] == 401
+    for path in ("/live", "/health"):
+        assert stranger(path) == (200, {"status": "ok"})
+        assert stranger(path, Authorization="Bearer wrong")[0] == 401
     assert "decisions" in call("/health")[1]
     for path in ("/", "/log", "/metrics", "/openapi.json", "/dashboard.json", "/nothing"):
         assert stranger(path)[0] == 401
@@ -138,7 +139,7 @@ def test_a_key_opens_everything_and_without_one_there_is_only_the_health(guarded
 def test_what_openapi_shows_as_an_example_works(call):
     status, schema = call("/openapi.json")
     assert status == 200
-    assert {"/rank", "/reward", "/health", "/metrics", "/log"} == {*schema["paths"]}
+    assert {"/rank", "/reward", "/live", "/health", "/metrics", "/log"} == {*schema["paths"]}
     assert {"404", "409"} <= {*schema["paths"]["/reward"]["post"]["responses"]}
     assert schema["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
     for path, name, expected in (("/rank", "RankRequest", 200), ("/reward", "RewardRequest", 404)):

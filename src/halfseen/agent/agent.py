@@ -19,6 +19,7 @@ import numpy as np
 from halfseen import archive, checks
 from halfseen.agent import clock
 from halfseen.agent.database import opened
+from halfseen.agent.deadline import Deadline
 from halfseen.agent.events import CHOOSE, LEARN, OBSERVE, Asked, Event
 from halfseen.agent.explanation import Explanation, Measurement, checked_costs
 from halfseen.agent.health import epochs_of, mean_of, shares
@@ -137,14 +138,22 @@ class Agent(Replica):
             The policy cannot use a context, or cannot choose without exploring, or the id belongs
             to another request (`ReusedIdError`).
         StorageError
-            The database cannot be used.
+            The database cannot be used. If it fails while it stores the decision, the message has
+            the decision's id: choosing again with this id returns the decision, or makes it.
         """
+        return self._choose_until(Deadline(), options, context, k, id, explore)
+
+    def _choose_until(
+        self, deadline: Deadline, options: Any, context: Any, k: int, id: str | None, explore: bool
+    ) -> Decision:
+        """Choose, or raise `Late` at a deadline without having decided."""
         checks.boolean("explore", explore)
         asked = self._asked(options, context)
         n_options = len(asked.rows.items)
         k = checks.integer("k, the number of places,", k, 1, n_options)
         name = secrets.token_hex(12) if id is None else _checked_key("id", id)
         with self._lock:
+            deadline.check()
             self._catch_up()
             body: dict[str, Any] = {"id": name, "arms": [0] * k, "explore": explore}
             event = Event(CHOOSE, body, asked)
@@ -168,9 +177,13 @@ class Agent(Replica):
             }
             event = event._replace(law=first.probabilities)
             try:
-                self._record(event, ready)
+                self._record(event, ready, deadline=deadline)
             except Taken:  # another process was faster
-                return self.choose(options, context=context, k=k, id=id, explore=explore)
+                return self._choose_until(deadline, options, context, k, id, explore)
+            except StorageError as error:
+                if deadline.is_committed:
+                    raise _unknown(name, error) from error
+                raise
             return self._decision(event, ready, first.parts)
 
     def _decision(self, event: Event, ready: Ready, parts: FloatArray) -> Decision:
@@ -718,6 +731,14 @@ def _settings(agent: Agent) -> dict[str, Any]:
     own = agent.learner.settings()
     named = {"policy": type(agent.learner).__name__, "explore": own.get("exploration")}
     return {**own, **agent.settings(), **named, "uniform_share": own.get("uniform_share")}
+
+
+def _unknown(id: str, error: StorageError) -> StorageError:
+    """Return an error that was raised after the database was told to store a decision."""
+    return StorageError(
+        f"{error.args[0]}; decision {id} may be stored: choose again with id={id!r}, which returns "
+        "it if it is"
+    )
 
 
 def _probability(made: Choice) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 
 from halfseen import archive, checks, state
 from halfseen.agent import clock
+from halfseen.agent.deadline import Deadline
 from halfseen.agent.events import CHOOSE, EXPIRE, LEARN, OBSERVE, REFIT, Asked, Event
 from halfseen.agent.forks import AGENT, forkable_lock
 from halfseen.agent.health import LIFT, SIGNS, WINDOW, Lift, Signs, Window, n_seen
@@ -461,14 +462,23 @@ class Replica(Declared):
 
     # How a call changes the agent: append an event, then apply it
 
-    def _record(self, event: Event, ready: Ready | None = None, *, exactly: bool = False) -> None:
+    def _record(
+        self,
+        event: Event,
+        ready: Ready | None = None,
+        *,
+        exactly: bool = False,
+        deadline: Deadline | None = None,
+    ) -> None:
         """Append an event, and apply it after those that others have appended."""
         if self.storage is None:
+            if deadline is not None:
+                deadline.commit()
             event = event._replace(number=self._last + 1, time=clock.now())
             if self._refitter is not None:
                 self._since[event.number] = event
         else:
-            event = self.storage.append(event, self._last, exactly=exactly)
+            event = self.storage.append(event, self._last, exactly=exactly, deadline=deadline)
             if event.number > self._last + 1:
                 ready = None  # it was made from an earlier state
                 self._catch_up(event.number - 1)

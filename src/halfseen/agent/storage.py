@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from halfseen.agent.database import Database, Run
+from halfseen.agent.deadline import Deadline
 from halfseen.agent.events import (
     CHOOSE,
     DIGEST,
@@ -127,6 +128,7 @@ class Storage:
         exactly: bool = False,
         owner: str | None = None,
         checkpoint: bytes | None = None,
+        deadline: Deadline | None = None,
     ) -> Event:
         """Append an event; return it with its number and time.
 
@@ -141,10 +143,12 @@ class Storage:
             Who must hold the lease.
         checkpoint : bytes, optional
             The state after the event `after`, to continue from after this one.
+        deadline : Deadline, optional
+            Looked at when all is ready to be committed.
 
         Raises
         ------
-        Taken, Stale, StorageError
+        Taken, Stale, Late, StorageError
         """
         # While others may write.
         text, law, request = event.text(), packed(event.law), event.request()
@@ -177,6 +181,8 @@ class Storage:
             )
             if checkpoint is not None:
                 self._insert_checkpoint(run, self._agent, number, after, checkpoint)
+            if deadline is not None:
+                deadline.commit()
             return event._replace(number=number, time=time)
 
         return self.database.write(insert)

@@ -1,17 +1,18 @@
 """The routes: rank, reward, health, metrics, log and the dashboard."""
 
+import asyncio
 import gc
 import json
 import os
+import secrets
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+import time
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-import anyio.to_thread
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, PlainTextResponse
@@ -26,13 +27,14 @@ from starlette.responses import Response
 import halfseen
 from halfseen import errors
 from halfseen.agent.agent import Agent
+from halfseen.agent.deadline import Deadline, Late
 from halfseen.agent.logs import rows_after
 from halfseen.latent.policy import LatentUcb
 from halfseen.service.dashboard import Dashboard, page
 from halfseen.service.guard import Guard, answer, logger
 from halfseen.service.settings import SETTINGS, Settings, message_of
+from halfseen.service.threads import Threads
 
-T = TypeVar("T")
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Item = int | str
 
@@ -53,6 +55,9 @@ _GAUGES = {
     "events": "Number of the latest event",
     "storage_bytes": "Size of the storage",
 }
+
+_OUTAGE = "the storage cannot be used at present: try again"
+_LEAVING = 1.5  # seconds that a thread has to end when the service is stopped
 
 _OF_AGENT = {
     *("id", "ignore", "categorical", "numeric", "explore", "uniform_share"),
@@ -152,14 +157,17 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         agent = app.state.agent = open_agent(settings)
         gc.freeze()  # what is loaded now stays: to search it for garbage would take 0.1 s each time
-        app.state.dashboard = Dashboard(agent)
-        ends = threading.Event()
-        keeper = threading.Thread(target=keep, args=(agent, settings.every, ends), daemon=True)
+        app.state.dashboard, app.state.threads = Dashboard(agent), Threads()
+        app.state.works, ends = True, threading.Event()
+        keeper = threading.Thread(target=keep, args=(app, settings.every, ends), daemon=True)
         keeper.start()
         yield
         ends.set()
-        await anyio.to_thread.run_sync(partial(keeper.join, timeout=settings.timeout))
-        agent.close()
+        app.state.threads.close()
+        await ended(keeper)
+        closing = threading.Thread(target=close, args=(agent,), daemon=True)
+        closing.start()
+        await ended(closing)
 
     app = FastAPI(
         title="halfseen",
@@ -177,6 +185,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.add_exception_handler(kind, refused)
     app.post("/rank", summary="Choose among options", responses=_refusals(409))(rank)
     app.post("/reward", summary="Report a reward", responses=_refusals(404, 409))(reward)
+    app.get("/live", summary="Tell whether this process answers")(live)
     app.get("/health", summary="Tell whether the service works; with the key, how it does")(health)
     app.get("/metrics", summary="Metrics for Prometheus", response_class=PlainTextResponse)(metrics)
     app.get("/log", summary="Decisions and rewards, one JSON object per line")(log)
@@ -185,8 +194,23 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def keep(agent: Agent, every: float, ends: threading.Event) -> None:
-    """Let an agent do what is due: one process at a time refits, expires and writes checkpoints.
+async def ended(thread: threading.Thread) -> None:
+    """Wait for a thread, but not for long: the process may end without it."""
+    until = time.monotonic() + _LEAVING
+    while thread.is_alive() and time.monotonic() < until:
+        await asyncio.sleep(0.01)
+
+
+def close(agent: Agent) -> None:
+    """Close an agent; an error is logged, since the process ends in any case."""
+    try:
+        agent.close()
+    except Exception:
+        logger.exception("the agent could not be closed")
+
+
+def keep(app: FastAPI, every: float, ends: threading.Event) -> None:
+    """Let the agent do what is due, and note whether the storage works.
 
     A worker whose parent was killed ends as well: nobody could stop it.
     """
@@ -196,14 +220,12 @@ def keep(agent: Agent, every: float, ends: threading.Event) -> None:
             signal.raise_signal(signal.SIGTERM)
             return
         try:
-            agent.tick()
+            app.state.agent.tick()
+            app.state.works = True
         except Exception:  # the storage may be back later
-            logger.exception("what was due could not be done")
-
-
-async def in_thread(call: Callable[..., T], *given: Any, **named: Any) -> T:
-    """Call a function in a thread; a request that ends before it does not wait for it."""
-    return await anyio.to_thread.run_sync(partial(call, *given, **named), abandon_on_cancel=True)
+            app.state.works = False
+            if not ends.is_set():
+                logger.exception("what was due could not be done")
 
 
 async def rank(asked: RankRequest, request: Request) -> RankAnswer:
@@ -213,8 +235,25 @@ async def rank(asked: RankRequest, request: Request) -> RankAnswer:
     if len(asked.options) > most:
         n = len(asked.options)
         raise HTTPException(422, f"at most {most} options, got {n} (setting max_options)")
-    given = {"context": asked.context, "k": asked.k, "id": asked.id}
-    made = await in_thread(state.agent.choose, asked.options, **given)
+    id = asked.id or secrets.token_hex(12)  # known before, for the case that no answer comes
+    remedy = f'decision {id} may be stored: send the request with "id": "{id}" to get or make it'
+    deadline = Deadline(state.settings.timeout)
+    choose = state.threads.call(
+        state.agent._choose_until, deadline, asked.options, asked.context, asked.k, id, True
+    )
+    try:
+        made = await choose
+    except asyncio.CancelledError:
+        if not deadline.cancel():
+            request.scope["halfseen.remedy"] = remedy
+        raise
+    except Late:
+        raise HTTPException(503, "nothing was decided in time: try again") from None
+    except errors.StorageError as error:
+        if not deadline.is_committed:
+            raise
+        logger.error("/rank: %s", error)
+        raise HTTPException(503, f"the storage failed: {remedy}") from None
     pairs = zip(made.chosen, made.chosen_probabilities, strict=True)
     places = [Place(item=item, probability=share) for item, share in pairs]
     return RankAnswer(id=made.id, item=made.item, places=places, ranking=list(made.ranking))
@@ -223,15 +262,25 @@ async def rank(asked: RankRequest, request: Request) -> RankAnswer:
 async def reward(got: RewardRequest, request: Request) -> Accepted:
     """Store a reward; the same one again is accepted, and counts once."""
     value: Any = got.reward if got.item is None else {got.item: got.reward}
-    learn = request.app.state.agent.learn
-    await in_thread(learn, got.id, value, final=got.final, key=got.key)
+    state = request.app.state
+    await state.threads.call(state.agent.learn, got.id, value, final=got.final, key=got.key)
     return Accepted()
 
 
+async def live() -> dict[str, str]:
+    """Return that this process answers, which needs neither the agent nor its storage."""
+    return {"status": "ok"}
+
+
 async def health(request: Request) -> dict[str, Any]:
-    """Return what the agent knows about its traffic; without the key only that it works."""
-    found = await in_thread(request.app.state.agent.health)
-    return {"status": "ok"} | (found if request.scope["halfseen.has_key"] else {})
+    """Return what the agent knows about its traffic; without the key only whether it works."""
+    state = request.app.state
+    if request.scope["halfseen.has_key"]:
+        found: dict[str, Any] = await state.threads.call(state.agent.health)
+        return {"status": "ok"} | found
+    if not state.works:  # at the latest look: what anybody may ask costs nothing
+        raise HTTPException(503, _OUTAGE)
+    return {"status": "ok"}
 
 
 async def metrics(request: Request) -> Response:
@@ -239,7 +288,7 @@ async def metrics(request: Request) -> Response:
     registry = CollectorRegistry()
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    found = await in_thread(request.app.state.agent.health)
+    found = await request.app.state.threads.call(request.app.state.agent.health)
     registry.register(_Gauges(found | {"lift": found["lift"]["lift"]}))
     return PlainTextResponse(generate_latest(registry), media_type="text/plain; version=0.0.4")
 
@@ -263,14 +312,16 @@ async def log(
     limit: Annotated[int, Query(ge=1, le=10_000, description="Of decisions.")] = 1000,
 ) -> Response:
     """Return decisions with their probabilities and rewards, in order, as `agent.log()` does."""
-    found = await in_thread(rows_after, request.app.state.agent.storage, after, limit)
+    state = request.app.state
+    found = await state.threads.call(rows_after, state.agent.storage, after, limit)
     lines = (json.dumps(row, default=datetime.isoformat) + "\n" for row in found)
     return PlainTextResponse("".join(lines), media_type="application/x-ndjson")
 
 
 async def dashboard_data(request: Request) -> dict[str, Any]:
     """Return what the dashboard shows."""
-    return await in_thread(request.app.state.dashboard.data)
+    found: dict[str, Any] = await request.app.state.threads.call(request.app.state.dashboard.data)
+    return found
 
 
 async def dashboard(request: Request) -> HTMLResponse:
@@ -293,4 +344,4 @@ async def refused(request: Request, error: Exception) -> Response:
     if isinstance(error, errors.InvalidInputError):
         return answer(422, str(error))
     logger.error("%s: %s", request.url.path, error)  # has the place of the storage
-    return answer(503, "the storage cannot be used at present: try again")
+    return answer(503, _OUTAGE)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("halfseen.service")
 
-PUBLIC = "/health"
-"""The path that needs no key; a wrong one is refused there as well."""
+PUBLIC = "/live", "/health"
+"""The paths that need no key; a wrong one is refused there as well."""
 
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -63,7 +63,8 @@ class Guard:
                 async with asyncio.timeout(self.settings.timeout):
                     await self.app(scope, self._limited(receive), sending)
         except TimeoutError:
-            response = answer(503, f"no answer within {self.settings.timeout:g} s: try again")
+            waited = f"no answer within {self.settings.timeout:g} s"
+            response = answer(503, f"{waited}: {scope.get('halfseen.remedy', 'try again')}")
         except Exception:
             logger.exception("internal error in %s", scope["path"])
             response = answer(500, "internal error: the log of the service has the details")
@@ -74,13 +75,16 @@ class Guard:
     def _refusal(self, scope: "Scope") -> Response | None:
         """Return the answer to a request that goes no further."""
         headers = Headers(scope=scope)
-        host = urlsplit(f"//{headers.get('host', '')}").hostname
+        try:
+            host = urlsplit(f"//{headers.get('host', '')}").hostname
+        except ValueError:
+            return answer(400, "the header Host is no name of a host")
         if self._key is None and not is_loopback(host or ""):
             # A page elsewhere whose name was made to lead here must not reach an open service.
             return answer(403, "without an API key only requests to localhost are answered")
         allowed = self.allows(headers)
         scope["halfseen.has_key"] = allowed
-        if not allowed and (scope["path"] != PUBLIC or "authorization" in headers):
+        if not allowed and (scope["path"] not in PUBLIC or "authorization" in headers):
             return answer(401, "send the API key, as Authorization: Bearer KEY", _LOGIN)
         return None
 
@@ -116,7 +120,7 @@ class Guard:
         path = getattr(route, "path", "other")
         _REQUESTS.labels(path, status).inc()
         _SECONDS.labels(path).observe(seconds)
-        level = logging.DEBUG if path == PUBLIC else logging.INFO
+        level = logging.DEBUG if path in PUBLIC else logging.INFO
         facts = {"method": scope["method"], "path": path, "status": status}
         logger.log(level, "request", extra={"facts": facts | {"ms": round(1e3 * seconds, 2)}})
 

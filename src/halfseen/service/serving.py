@@ -15,6 +15,7 @@ import halfseen
 from halfseen.service.settings import SETTINGS, Settings
 
 _HUNG = 10  # seconds after which a worker that does not react is replaced
+_LEAVING = 5  # seconds that requests have to end when the service is stopped
 
 
 class Protocol(H11Protocol):
@@ -59,7 +60,7 @@ def serve(settings: Settings) -> None:
             access_log=False,
             server_header=False,
             timeout_worker_healthcheck=_HUNG,
-            timeout_graceful_shutdown=int(settings.timeout) + 1,
+            timeout_graceful_shutdown=_LEAVING,
         )
 
 
