@@ -342,6 +342,7 @@ def test_a_server_that_is_killed_is_an_error_and_then_goes_on(server, tmp_path):
 def test_a_server_that_is_frozen_in_a_call_is_an_error_in_time(server, monkeypatch, frozen):
     agent = new(server.url, name=frozen, id=None)
     first = agent.choose(DOSES)
+    agent.tick()  # what is due is done
     before, run, errors = state_of(agent), database.Postgres._run, []
     with ExitStack() as stack, monkeypatch.context() as patch:
 
