@@ -69,6 +69,7 @@ from .worlds.base import register_world as register_world
 from .worlds.context_worlds import BilinearWorld as BilinearWorld
 from .worlds.context_worlds import DisjointArmsWorld as DisjointArmsWorld
 from .worlds.lowrank import LowRankWorld as LowRankWorld
+from .worlds.masking import MaskLaw as MaskLaw
 from .worlds.public_tables import LabelsWorld as LabelsWorld
 from .worlds.public_tables import RealTableWorld as RealTableWorld
 from .worlds.recorded import TableWorld as TableWorld

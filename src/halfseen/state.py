@@ -114,6 +114,27 @@ ARMS = Array(("n", "dim"), low=-LARGEST, high=LARGEST, hidden=True)
 """Rows of half-seen arms."""
 
 
+class Arrays(NamedTuple):
+    """Arrays of numbers by name: finite, with the names and shapes that a fresh owner has."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def dump(self, value: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        """Return copies."""
+        return {name: np.array(array) for name, array in value.items()}
+
+    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[str, FloatArray]:
+        """Return copies after checking names, shapes and range."""
+        fresh: Mapping[str, FloatArray] = getattr(sizes.owner, name)
+        if not isinstance(plain, dict) or plain.keys() != fresh.keys():
+            raise ArchiveError(f"{name} must have the arrays {list(fresh)}")
+        return {
+            each: Array(array.shape, low=self.low, high=self.high).load(each, plain[each], sizes)
+            for each, array in fresh.items()
+        }
+
+
 class Basis(NamedTuple):
     """An array with orthonormal columns."""
 

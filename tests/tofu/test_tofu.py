@@ -257,9 +257,9 @@ def test_the_bonus_widens_by_the_misspecification_of_all_samples_in_the_regressi
     assert half.epoch_log[-1].misspecification == 0.5 * record.misspecification
     # The bonus changes choices, so one state is asked with and without it.
     epoch, slate = plain._epoch, Slate(few_arms(1, seed=1)[0].table)
-    radius = epoch.confidence.total(epoch.model.log_det, epoch.model.n_samples)
+    radius = epoch.radius(epoch.model.log_det, epoch.model.n_samples)
     narrow = epoch.score(slate)[1][2]
-    epoch.confidence = full._epoch.confidence
+    epoch.radius = full._epoch.radius
     wide = epoch.score(slate)[1][2]
     bonus = record.misspecification * math.sqrt(15)
     assert epoch.model.n_samples == 15

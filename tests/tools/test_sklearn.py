@@ -188,7 +188,7 @@ def test_masked_pca_is_pca_without_holes_and_the_papers_estimate_with_holes():
     assert list(ours.get_feature_names_out()) == ["maskedpca0", "maskedpca1"]
 
     estimator = CorrectedCovariance()
-    moments = estimator.no_arms(6, seed=0, count_pairs=True)
+    moments = estimator.no_arms(6, seed=0, observe_prob="counted")
     moments.add(table - np.nanmean(table, axis=0))
     for prob in (0.7, np.linspace(0.5, 0.9, 6), "counted"):
         covariance = estimator.estimate(moments, prob)[0]

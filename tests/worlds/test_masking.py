@@ -39,7 +39,9 @@ def drawn(law, observe_prob=0.3, arms=NORMALS, seed=1):
 
 
 def test_every_law_has_an_example_here():
-    assert {law.law for law in LAWS} == set(_LAWS)
+    assert {law.law for law in LAWS} == {
+        name for name, law in _LAWS.items() if law.__module__ == "halfseen.worlds.masking"
+    }
 
 
 @pytest.mark.parametrize("observe_prob", [0.1, 0.5, 0.8])

@@ -25,12 +25,14 @@ def check_dense(dim: int) -> None:
     >>> check_dense(50_000)
     Traceback (most recent call last):
     halfseen.errors.InvalidSettingError: dim must be in [1, 8192] for what works in all features, \
-got 50000: use LatentUcb, which works in the few dimensions of a subspace
+got 50000: use LatentUcb, or TofuPov(subspace=Grouse(), burn_in_policy='uniform'), which work in \
+the few dimensions of a subspace
     """
     if dim > LARGEST_DENSE_DIM:
         raise InvalidSettingError(
             f"dim must be in [1, {LARGEST_DENSE_DIM}] for what works in all features, got {dim}: "
-            "use LatentUcb, which works in the few dimensions of a subspace"
+            "use LatentUcb, or TofuPov(subspace=Grouse(), burn_in_policy='uniform'), which work in "
+            "the few dimensions of a subspace"
         )
 
 

@@ -1,6 +1,7 @@
 """Top eigenpairs of symmetric matrices and operators; distance, alignment, incoherence of bases."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,48 @@ _FIRST_GUESS = 8
 _ORTHONORMAL_TOLERANCE = 1e-8
 
 
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """Orthonormal directions of a covariance, with or without the variances along them.
+
+    It stands for the matrix where there are too many features for one, or where only a subspace is
+    estimated. `len` and `shape` are those of the matrix, and numpy builds it on demand, with
+    variances of 1 if they are not known.
+
+    Attributes
+    ----------
+    basis : ndarray, shape (dim, count)
+    eigenvalues : ndarray, shape (count,), or None
+        Variances along the columns, descending; None if they are not known.
+
+    Examples
+    --------
+    >>> directions = Directions(np.array([[0.6], [0.8]]), np.array([2.0]))
+    >>> np.asarray(directions).round(2).tolist()
+    [[0.72, 0.96], [0.96, 1.28]]
+    """
+
+    basis: FloatArray
+    eigenvalues: FloatArray | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the covariance, (dim, dim)."""
+        return len(self.basis), len(self.basis)
+
+    def __len__(self) -> int:
+        return len(self.basis)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
+        scaled = self.basis if self.eigenvalues is None else self.basis * self.eigenvalues
+        return np.asarray(scaled @ self.basis.T, dtype)
+
+
 def top_eigenpairs(
-    matrix: FloatArray | CovarianceOperator, count: int, *, tolerance: float = _LANCZOS_TOLERANCE
+    matrix: FloatArray | CovarianceOperator | Directions,
+    count: int,
+    *,
+    tolerance: float = _LANCZOS_TOLERANCE,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the algebraically largest eigenvalues, descending, and their eigenvectors.
 
@@ -34,8 +75,9 @@ def top_eigenpairs(
 
     Parameters
     ----------
-    matrix : ndarray of shape (dim, dim), or CovarianceOperator
-        Symmetric.
+    matrix : ndarray of shape (dim, dim), CovarianceOperator or Directions
+        Symmetric. Of `Directions`, at most those that there are, and no eigenvalues if they are not
+        known.
     count : int
         How many, from 0 to dim.
     tolerance : float
@@ -57,6 +99,9 @@ def top_eigenpairs(
     count = checks.integer("count", count, 0, dim)
     if count == 0:
         return np.empty(0), np.empty((dim, 0))
+    if isinstance(matrix, Directions):
+        known = np.empty(0) if matrix.eigenvalues is None else matrix.eigenvalues[:count]
+        return known, matrix.basis[:, :count]
     if isinstance(matrix, CovarianceOperator):
         values, vectors = _of_operator(matrix, count, tolerance)
     elif dim >= _LANCZOS_DIM and count <= _LANCZOS_SHARE * dim:
@@ -118,13 +163,13 @@ def _lanczos(
 
 
 def eigenpairs_above(
-    matrix: FloatArray, threshold: float, *, floor: int = 0, cap: int | None = None
+    matrix: FloatArray | Directions, threshold: float, *, floor: int = 0, cap: int | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the top eigenpairs that reach a threshold, computing few others.
 
     Parameters
     ----------
-    matrix : ndarray, shape (dim, dim)
+    matrix : ndarray of shape (dim, dim), or Directions with eigenvalues
     threshold : float
     floor, cap : int
         The number is at least `floor` and at most `cap` (default dim).

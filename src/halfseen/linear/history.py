@@ -1,6 +1,7 @@
 """What a policy keeps of the past: played arms with their rewards, a bounded sample of rows."""
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -100,6 +101,15 @@ class Played:
             return self.columns
         order = np.argsort(rounds, kind="stable")
         return Columns(arms[order], rewards[order], rounds[order])
+
+    def kept(self, is_kept: Callable[[int, FloatArray], bool]) -> "Played":
+        """Return the played arms for which a function of round and arm says so."""
+        arms, rewards, rounds = self.columns
+        each = zip(rounds.tolist(), arms, strict=True)
+        chosen = np.fromiter((is_kept(*pair) for pair in each), bool, count=len(rounds))
+        kept = Played(self.dim)
+        kept.columns = Columns(arms[chosen], rewards[chosen], rounds[chosen])
+        return kept
 
     def _grow(self, room: int) -> None:
         self._rounds, self._arms, self._rewards = [

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from halfseen import checks
-from halfseen.errors import ArchiveError, InvalidInputError
+from halfseen.errors import ArchiveError, InvalidInputError, InvalidSettingError
 from halfseen.kernels import ridge as _kernels
 from halfseen.linear.covariance import check_dense
 from halfseen.state import Array
@@ -288,7 +288,10 @@ class Ridge:
         parts, root = np.empty((3, len(points))), self._root
         point, reward = self._missing_sample()
         _kernels.measure(root, point, reward, points, self._limit, parts)
-        return _kernels.best(parts, radius(root.item(-2), root.item(-1))), parts
+        factor = radius(root.item(-2), root.item(-1))
+        if not 0.0 <= factor < math.inf:
+            raise InvalidSettingError(f"a radius must be finite and not negative, got {factor}")
+        return _kernels.best(parts, factor), parts
 
     def after_loading(self) -> None:
         """Raise ArchiveError unless a saved root gives finite scores for every slate."""

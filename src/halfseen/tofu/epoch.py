@@ -1,18 +1,19 @@
 """When epochs start, what they replay, and one epoch: a frozen basis and a regression in it."""
 
+import inspect
 import math
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from halfseen import checks
 from halfseen.errors import ArchiveError, InvalidSettingError
 from halfseen.linear.history import next_start
-from halfseen.linear.ridge import Confidence, Ridge, checked_array
+from halfseen.linear.ridge import Confidence, RadiusOf, Ridge, checked_array
 from halfseen.state import Basis, Built, Each, Maybe, Part, Real, Value, Whole
 from halfseen.tofu.imputation import check_identified
 from halfseen.tofu.ingredient import Ingredient, ingredient
@@ -61,30 +62,57 @@ class EpochSchedule(NamedTuple):
         return found
 
 
+_KNOWN = ("round", "arm", "by_burn_in", "is_first")
+
+
 class ReplayRule(Ingredient, ABC):
     """Decides which earlier rewards enter the regression of a new epoch, in the new basis.
+
+    The method `replays` has those of its four arguments, by name, that the rule looks at.
 
     Examples
     --------
     >>> from halfseen import TofuPov
     >>> class WithoutBurnIn(ReplayRule):
     ...     '''All rewards but those of the burn-in policy.'''
-    ...     def replays(self, *, by_burn_in, is_first):
+    ...     def replays(self, *, by_burn_in):
     ...         return not by_burn_in
     >>> TofuPov(dim=4, rank=1, observe_prob=0.5, replay=WithoutBurnIn()).replay
     WithoutBurnIn()
     """
 
+    _looks_at: ClassVar[tuple[str, ...]] = _KNOWN
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        taken = inspect.signature(cls.replays).parameters.values()
+        if any(each.kind is each.VAR_KEYWORD for each in taken):
+            return
+        cls._looks_at = tuple(each.name for each in taken if each.name != "self")
+        for name in cls._looks_at:
+            checks.one_of(f"an argument of {cls.__name__}.replays", name, _KNOWN)
+
+    def is_replayed(self, **known: Any) -> bool:
+        """Return what `replays` says, given all four arguments."""
+        return bool(self.replays(**{name: known[name] for name in self._looks_at}))
+
     @abstractmethod
-    def replays(self, *, by_burn_in: bool, is_first: bool) -> bool:
-        """Return whether an epoch learns rewards of earlier decisions again.
+    def replays(self, *args: Any, **known: Any) -> bool:
+        """Return whether epochs learn the reward of an earlier decision again.
+
+        It is asked when the reward comes, and again after the first epoch with a rank above 0 has
+        opened. Rewards that no later epoch learns are not kept.
 
         Parameters
         ----------
+        round : int
+            In which the decision was made, from 1.
+        arm : ndarray, shape (dim,)
+            The chosen arm, NaN where hidden.
         by_burn_in : bool
-            Whether the burn-in policy made these decisions.
+            Whether the burn-in policy made the decision.
         is_first : bool
-            Whether the epoch is the first one with a rank above 0.
+            Whether the epoch is the first one with a rank above 0, or a later one.
         """
 
 
@@ -110,11 +138,13 @@ class Replay(StrEnum):
     FULL = "full"
     """All rewards so far, in every epoch."""
 
-    def replays(self, *, by_burn_in: bool, is_first: bool) -> bool:
-        """Return whether an epoch learns rewards of earlier decisions again (see `ReplayRule`)."""
+    def replays(self, *, by_burn_in: bool, is_first: bool, **known: Any) -> bool:
+        """Return whether epochs learn a reward again (see `ReplayRule`)."""
         if self is Replay.FULL or self is Replay.NONE:
             return self is Replay.FULL
         return by_burn_in and (is_first or self is Replay.BURN_IN)
+
+    is_replayed = replays
 
 
 def replay_param(default: str, doc: str) -> Any:
@@ -159,6 +189,66 @@ class EpochRecord:
     misspecification: float
 
 
+class Assumed(NamedTuple):
+    """What a policy assumes of rewards, and the factor on its radius.
+
+    Attributes
+    ----------
+    ridge, theta_bound, noise_scale, radius_scale : float
+        λ, S, R, and a factor that is 1 in the paper.
+    """
+
+    ridge: float
+    theta_bound: float
+    noise_scale: float
+    radius_scale: float
+
+    @classmethod
+    def of(cls, policy: "TofuPov") -> "Assumed":
+        """Return the parameters of a policy."""
+        return cls(policy.ridge, policy.theta_bound, policy.noise_scale, policy.radius_scale)
+
+
+class Radius(Ingredient, ABC):
+    """The radius of the confidence ellipsoid of an epoch: the factor of the widths of arms.
+
+    Examples
+    --------
+    >>> from halfseen import TofuPov
+    >>> class RootOfSamples(Radius):
+    ...     '''As in classical UCB: the root of the logarithm of the number of samples.'''
+    ...     def radius(self, record, assumed):
+    ...         return lambda log_det, n: assumed.noise_scale * math.sqrt(2 * math.log(2 + n))
+    >>> TofuPov(dim=4, rank=1, observe_prob=0.5, radius=RootOfSamples()).radius
+    RootOfSamples()
+    """
+
+    @abstractmethod
+    def radius(self, record: EpochRecord, assumed: Assumed) -> RadiusOf:
+        """Return a function from log(det V / λ^rank) and the number of samples to the radius.
+
+        The samples are those of the epoch's regression, replayed ones included. `record` has δ_e
+        and b_e of the epoch (`failure_prob` and `misspecification`), and its first round.
+        """
+
+
+class SelfNormalized(Radius):
+    """The paper's radius β_e of penalty, noise and bias (`halfseen.linear.ridge.Confidence`).
+
+    Notes
+    -----
+    Paper: thm:confidence_set_m_t_main
+    """
+
+    def radius(self, record: EpochRecord, assumed: Assumed) -> RadiusOf:
+        """Return β_e."""
+        return Confidence(
+            **assumed._asdict(),
+            failure_prob=record.failure_prob,
+            misspecification=record.misspecification,
+        ).total
+
+
 RECORD = Value(
     EpochRecord,
     epoch=Whole(),
@@ -179,6 +269,8 @@ class Epoch:
     ----------
     basis : ndarray, shape (dim, rank)
         Orthonormal basis of the subspace.
+    radius : callable
+        From `log_det` and `n_samples` of the regression to the factor of its widths.
     """
 
     def __init__(
@@ -188,12 +280,9 @@ class Epoch:
             raise ArchiveError(f"a basis must have {record.rank} columns, got {basis.shape[1]}")
         self.record, self.basis, self.model = record, basis, model
         if record.rank > 0:
-            eigenvalues = np.array(record.eigenvalues[: record.rank])
+            eigenvalues = np.array(record.eigenvalues[: record.rank] or [math.nan] * record.rank)
             self._lift = settings.imputes.lift(basis, eigenvalues)
-        self.confidence = Confidence(
-            **settings.optimism() | {"failure_prob": record.failure_prob},
-            misspecification=record.misspecification,
-        )
+        self.radius = settings.radius.radius(record, Assumed.of(settings))
 
     @classmethod
     def open(cls, settings: "TofuPov", offered: Offered, round: int, index: int) -> "Epoch":
@@ -241,7 +330,7 @@ class Epoch:
         """Return the chosen arm; and score, estimate and width of each, shape (3, n_arms)."""
         points = self._lift(slate.table)
         check_identified(slate, points)
-        return self.model.score(points, self.confidence.total)
+        return self.model.score(points, self.radius)
 
     def fork(self) -> "Epoch":
         """Return a copy that can learn; afterwards this one must learn no more."""

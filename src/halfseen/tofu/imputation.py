@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,13 +31,17 @@ class Imputation(Ingredient, ABC):
     ZeroFilled()
     """
 
+    needs_eigenvalues: ClassVar[bool] = True
+    """Whether it uses the variances along the basis. If not, set it to False: then it also works
+    with a subspace estimator that has none."""
+
     @abstractmethod
     def lift(self, basis: FloatArray, eigenvalues: FloatArray) -> Callable[[FloatArray], Any]:
         """Return a function from arms (n, dim), NaN where hidden, to coordinates (n, rank).
 
         An arm that its seen entries do not identify has NaN.
         `basis`, shape (dim, rank), has orthonormal columns; `eigenvalues`, shape (rank,), are the
-        estimated variances along them.
+        estimated variances along them, NaN if they are not known.
         """
 
 
@@ -54,6 +58,8 @@ class LeastSquares(Imputation):
     -----
     Paper: eq:imputation_operator
     """
+
+    needs_eigenvalues = False
 
     ridge: float = params.custom(
         default=1e-5,

@@ -14,9 +14,10 @@ _CLASSES: dict[str, type["Ingredient"]] = {}
 class Ingredient(Value):
     """A part of TOFU-POV that can be exchanged: parameters that never change, and a method or two.
 
-    Subclass `SubspaceEstimator`, `RankRule`, `Imputation` or `ReplayRule`, and declare parameters
-    (`halfseen.params`). Defining the class makes it known by its name, so that policies with it can
-    be saved and loaded. It has no state: what it computes belongs to the epoch.
+    Subclass `SubspaceEstimator` or `SequentialEstimator`, `RankRule`, `Imputation`, `Radius` or
+    `ReplayRule`, and declare parameters (`halfseen.params`). Defining the class makes it known by
+    its name, so that policies with it can be saved and loaded. An ingredient never changes: what it
+    computes belongs to the epoch, and the state of a `SequentialEstimator` to the policy.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:

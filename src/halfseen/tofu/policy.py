@@ -18,7 +18,16 @@ from halfseen.policies.base import Policy
 from halfseen.policies.registry import InnerPolicy, register_policy, registered
 from halfseen.policies.trivial import Uniform
 from halfseen.state import Each, Maybe, Part
-from halfseen.tofu.epoch import EPOCH, RECORD, Epoch, EpochRecord, EpochSchedule, replay_param
+from halfseen.tofu.epoch import (
+    EPOCH,
+    RECORD,
+    Epoch,
+    EpochRecord,
+    EpochSchedule,
+    Radius,
+    SelfNormalized,
+    replay_param,
+)
 from halfseen.tofu.imputation import Imputation, LeastSquares
 from halfseen.tofu.ingredient import ingredient
 from halfseen.tofu.rank import FixedRank, Known, PaperThreshold, PracticalThreshold, rank_param
@@ -190,6 +199,11 @@ class TofuPov(Optimism, Reports, Policy):
         doc="""How seen entries determine latent coordinates; by default `LeastSquares` with
     `impute_ridge`.""",
     )
+    radius: Any = ingredient(
+        Radius,
+        default=SelfNormalized(),
+        doc="The factor of the widths in scores; by default the radius of the paper.",
+    )
     replay: Any = replay_param(
         "full", doc="Which earlier rewards enter the regression of a new epoch (`Replay`)."
     )
@@ -232,7 +246,7 @@ class TofuPov(Optimism, Reports, Policy):
         self._burner = self.new_burn_in_policy()
         # What the next subspace is estimated from: sums over all arms so far, or a sample of them.
         self._offered: Offered = self.subspace.no_arms(
-            self.dim, seed=self.seed, count_pairs=isinstance(self.observe_prob, str)
+            self.dim, seed=self.seed, observe_prob=self.observe_prob, rank=self._fixed_rank
         )
         self._played = Played(self.dim)
         self._epoch: Epoch | None = None
@@ -251,7 +265,7 @@ class TofuPov(Optimism, Reports, Policy):
             start = self.schedule.next_start(self._epoch.record.round)
         if round >= start:
             self._open_epoch(round)
-        self._offer(slate)
+        self._offer(slate, round)
         if self._playing is None:
             self._burner = self._burner.fork()
             self._burner.prepare(slate)
@@ -260,37 +274,28 @@ class TofuPov(Optimism, Reports, Policy):
         """Open an epoch, and let it learn the earlier rewards that are replayed."""
         epoch = Epoch.open(self, self._offered, round, self.latest_epoch + 1)
         is_first, plays = self._first_playing is None, epoch.record.rank > 0
-        if plays and self._played:
-            epoch.replay(*self._rewards_to_replay(is_first=is_first))
+        if plays and self._played:  # only what is replayed was kept
+            epoch.replay(*self._played.samples()[:2])
         self._log, self._epoch = self.epoch_log, epoch
         if plays and is_first:
-            later = [self.replay.replays(by_burn_in=each, is_first=False) for each in (True, False)]
-            if not any(later):  # nothing will be replayed again: free the memory
-                self._played = Played(self.dim)
+            self._played = self._played.kept(self._is_kept)
 
-    def _rewards_to_replay(self, *, is_first: bool) -> tuple[FloatArray, FloatArray]:
-        """Return the played arms and their rewards that a new epoch learns again."""
-        arms, rewards, rounds = self._played.samples()
-        log = self.epoch_log
-        # The burn-in policy played before the first epoch and in epochs of rank 0.
-        ranks = np.array([0, *(record.rank for record in log)])
-        by_burn_in = ranks[np.searchsorted([each.round for each in log], rounds, "right")] == 0
-        kept = np.where(
-            by_burn_in,
-            self.replay.replays(by_burn_in=True, is_first=is_first),
-            self.replay.replays(by_burn_in=False, is_first=is_first),
-        )
-        return arms[kept], rewards[kept]
+    def _is_kept(self, round: int, arm: FloatArray) -> bool:
+        """Return whether a reward is still replayed after the first epoch that plays."""
+        # Before that epoch the burn-in policy played.
+        kept: bool = self.replay.is_replayed(round=round, arm=arm, by_burn_in=True, is_first=False)
+        return kept
 
-    def _offer(self, slate: Slate) -> None:
-        self._offered = self._offered.fork()
-        self._offered.add(slate.table)
+    def _offer(self, slate: Slate, round: int) -> None:
+        if self.subspace.uses(round):
+            self._offered = self._offered.fork()
+            self._offered.add(slate.table)
 
     def collect(self, slate: Slate) -> None:
         """Add the arms to those from which the next subspace is estimated."""
         self._burner = self._burner.fork()
         self._burner.collect(slate)
-        self._offer(slate)
+        self._offer(slate, self._round + 1)
 
     def decide(self, slate: Slate) -> Choice:
         """Choose in the coordinates of the current epoch, or let the burn-in policy choose."""
@@ -326,7 +331,9 @@ class TofuPov(Optimism, Reports, Policy):
 
     def _is_replayed(self, note: Note, *, is_first: bool) -> bool:
         """Return whether an epoch, perhaps the first that plays, learns a reward again."""
-        replays: bool = self.replay.replays(by_burn_in=note.inner is not None, is_first=is_first)
+        replays: bool = self.replay.is_replayed(
+            round=note.round, arm=note.arm, by_burn_in=note.inner is not None, is_first=is_first
+        )
         return replays
 
     # The epochs so far
@@ -389,6 +396,13 @@ class TofuPov(Optimism, Reports, Policy):
         self.rank.check(self.dim)
         self.subspace.check(self.dim)
         self.imputes.check(self.dim)
+        for part in (self.rank, self.imputes):
+            if part.needs_eigenvalues and not self.subspace.has_eigenvalues:
+                raise InvalidSettingError(
+                    f"{type(part).__name__} needs eigenvalues, which {type(self.subspace).__name__}"
+                    " does not estimate: give rank a number, leave out imputation, or set "
+                    "needs_eigenvalues = False in a class that does without"
+                )
         prob = self.observe_prob
         if isinstance(prob, np.ndarray) and prob.shape != (self.dim,):
             raise InvalidSettingError(
@@ -402,6 +416,10 @@ class TofuPov(Optimism, Reports, Policy):
             raise InvalidSettingError(
                 "bonus_scale > 0 needs last_eigenvalue (λ_m of the arms' covariance), got None"
             )
+
+    @property
+    def _fixed_rank(self) -> int | None:
+        return self.rank.rank if isinstance(self.rank, FixedRank) else None
 
     @property
     def eigenvalue_bound(self) -> float:
@@ -494,7 +512,7 @@ class TofuPov(Optimism, Reports, Policy):
             )
         problem = theory.Problem(
             dim=self.dim,
-            rank=self.rank.rank if isinstance(self.rank, FixedRank) else 1,
+            rank=self._fixed_rank or 1,
             n_arms=n_arms,
             horizon=horizon,
             observe_prob=float(np.min(prob)),

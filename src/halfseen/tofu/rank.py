@@ -6,10 +6,10 @@ basis to freeze. Rank 0 is legal: then the burn-in policy plays that epoch.
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from halfseen import checks, params, theory
-from halfseen.linear.eigen import eigenpairs_above, top_eigenpairs
+from halfseen.linear.eigen import Directions, eigenpairs_above, top_eigenpairs
 from halfseen.linear.ridge import LARGEST_SCALE
 from halfseen.tofu.ingredient import Ingredient, ingredient
 from halfseen.values import FloatArray
@@ -61,7 +61,7 @@ class Selection(NamedTuple):
     ----------
     basis : ndarray, shape (dim, rank)
     eigenvalues : ndarray
-        Descending; at least those of the basis.
+        Descending; at least those of the basis. Empty if they are not known.
     threshold : float or None
         Smallest eigenvalue that is kept; None for a fixed rank.
 
@@ -94,13 +94,17 @@ class RankRule(Ingredient, ABC):
     HalfOfTheVariance()
     """
 
+    needs_eigenvalues: ClassVar[bool] = True
+    """Whether it cannot choose among directions without the variances along them."""
+
     @abstractmethod
-    def select(self, covariance: FloatArray, known: Known) -> Selection:
+    def select(self, covariance: FloatArray | Directions, known: Known) -> Selection:
         """Return the subspace to freeze.
 
         Parameters
         ----------
-        covariance : ndarray, shape (dim, dim)
+        covariance : ndarray of shape (dim, dim), or Directions
+            `halfseen.linear.eigen.top_eigenpairs` takes both.
         known : Known
         """
 
@@ -112,13 +116,15 @@ class FixedRank(RankRule):
     {'rule': 'FixedRank', 'rank': 3}
     """
 
+    needs_eigenvalues = False
+
     rank: int = params.integer(low=1)
 
     def check(self, dim: int) -> None:
         """Raise InvalidSettingError if the rank exceeds `dim`."""
         checks.integer("rank", self.rank, 1, dim)
 
-    def select(self, covariance: FloatArray, known: Known) -> Selection:
+    def select(self, covariance: FloatArray | Directions, known: Known) -> Selection:
         """Return the top eigenvectors."""
         values, vectors = top_eigenpairs(covariance, self.rank)
         return Selection(vectors, values, None)
@@ -148,7 +154,7 @@ class ThresholdRule(RankRule):
         if self.cap is not None:
             checks.integer("cap", self.cap, max(1, self.floor))
 
-    def select(self, covariance: FloatArray, known: Known) -> Selection:
+    def select(self, covariance: FloatArray | Directions, known: Known) -> Selection:
         """Return the eigenvectors above the threshold."""
         threshold = self.threshold(covariance.shape[0], known)
         values, vectors = eigenpairs_above(covariance, threshold, floor=self.floor, cap=self.cap)

@@ -1,13 +1,14 @@
 """Estimators of the arms' covariance, whose top eigenvectors span the subspace of an epoch."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from halfseen import params
 from halfseen.factors.model import HalfSeenRows, choose_rank, fit_rank
 from halfseen.linear.covariance import Moments, check_dense
+from halfseen.linear.eigen import Directions
 from halfseen.linear.history import Reservoir
 from halfseen.tofu.ingredient import Ingredient
 from halfseen.values import FloatArray
@@ -15,15 +16,28 @@ from halfseen.values import FloatArray
 COUNTED = "counted"
 UNKNOWN = "unknown"
 
-Offered = Moments | Reservoir
-"""What is kept of the offered arms: sums over them, or a uniform sample of the arms themselves."""
+Prob = float | FloatArray | str
+"""What a policy knows of p: a number, one per feature, "unknown" or "counted"."""
+
+
+class Offered(Protocol):
+    """What is kept of the offered arms: sums over them, a uniform sample, or a running estimate."""
+
+    STATE: ClassVar[Any]
+    n_arms: int
+
+    def add(self, table: FloatArray, /) -> None:
+        """Add the arms of a round, NaN where hidden, shape (n, dim)."""
+
+    def fork(self) -> Any:
+        """Return a copy to which arms can be added."""
 
 
 class SubspaceEstimator(Ingredient, ABC):
     """Estimates E[xx'] of the full arms at the start of an epoch; a rank rule keeps its top.
 
     An estimator of your own writes `covariance` and gets a uniform sample of all arms offered so
-    far.
+    far. One that follows the arms in their order is a `SequentialEstimator`.
 
     Examples
     --------
@@ -37,18 +51,32 @@ class SubspaceEstimator(Ingredient, ABC):
     ZeroFilled()
     """
 
+    has_eigenvalues: ClassVar[bool] = True
+    """Whether variances along the directions are estimated, and not the subspace alone."""
+
     max_arms: int = params.integer(default=50_000, low=1, doc="Size of the sample.")
+
+    def uses(self, round: int) -> bool:
+        """Return whether the arms of a round are used; by default all are."""
+        return True
 
     def check(self, dim: int) -> None:
         """Raise InvalidSettingError if a dim × dim matrix does not fit in memory."""
         check_dense(dim)
 
-    def no_arms(self, dim: int, *, seed: int, count_pairs: bool) -> Offered:
-        """Return an empty collection of offered arms."""
+    def no_arms(
+        self, dim: int, *, seed: int, observe_prob: Prob, rank: int | None = None
+    ) -> Offered:
+        """Return an empty collection of offered arms.
+
+        `rank` is that of the policy, None if a rule chooses it.
+        """
         return Reservoir(dim, max_rows=self.max_arms, seed=seed)
 
-    def estimate(self, offered: Any, observe_prob: Any) -> tuple[FloatArray, float]:
-        """Return E[xx'], shape (dim, dim), from what `no_arms` returned, with all arms added.
+    def estimate(self, offered: Any, observe_prob: Any) -> tuple[FloatArray | Directions, float]:
+        """Return E[xx'], shape (dim, dim), or its top directions, from all arms.
+
+        `offered` is what `no_arms` returned, with all arms added.
 
         Also return the smallest probability of all features that an entry is seen.
         `observe_prob` is that of the policy: a number, one per feature, "unknown" or "counted".
@@ -78,9 +106,11 @@ class CorrectedCovariance(SubspaceEstimator):
 
     max_arms = 0
 
-    def no_arms(self, dim: int, *, seed: int, count_pairs: bool) -> Offered:
+    def no_arms(
+        self, dim: int, *, seed: int, observe_prob: Prob, rank: int | None = None
+    ) -> Offered:
         """Return empty sums."""
-        return Moments(dim, count_pairs=count_pairs)
+        return Moments(dim, count_pairs=isinstance(observe_prob, str))
 
     def estimate(self, offered: Any, observe_prob: Any) -> tuple[FloatArray, float]:
         """Return the corrected covariance, and the smallest probability."""
@@ -91,7 +121,7 @@ class CorrectedCovariance(SubspaceEstimator):
 
     def covariance(self, rows: FloatArray) -> FloatArray:
         """Return the covariance of a sample, corrected by each feature's share of seen entries."""
-        moments = self.no_arms(rows.shape[1], seed=0, count_pairs=True)
+        moments = self.no_arms(rows.shape[1], seed=0, observe_prob=COUNTED)
         moments.add(rows)
         return self.estimate(moments, COUNTED)[0]
 

@@ -62,7 +62,8 @@ class LowRankWorld(World):
         From this round on (counted from 1) arms lie in another subspace, orthogonal to the first
         and with the same loadings; needs 2·rank ≤ dim. The parameter has norm 1 in either.
     masks : MaskLaw, str or mapping
-        Which entries are seen: a law of `halfseen.worlds.masking`, its name or its mapping.
+        Which entries are seen: a `MaskLaw`, its name, or a mapping with its name as "law" and its
+        settings.
     n_displayed : int
         Further arms that each round displays and that cannot be played, as on the page of a
         catalogue: policies absorb them after the round.
@@ -186,7 +187,7 @@ class LowRankRealization:
         contexts = self._contexts()
         for number in range(1, world.horizon + 1):
             arms = self._arms(random, tails, world.n_arms, number)
-            mask = world.masks.seen(random.random(arms.shape), arms, world.observe_prob)
+            mask = world.masks.drawn(random.random(arms.shape), arms, world.observe_prob, number)
             noise = world.noise_scale * random.standard_normal()
             slate = Slate(np.where(mask, arms, np.nan), context=next(contexts))
             yield Round(slate, arms @ self.theta, float(noise), arms)

@@ -4,6 +4,7 @@ Every law turns one table of uniform numbers, of the shape of the arms, into a m
 draws the same arms, means and noise whichever law it has.
 """
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -17,21 +18,57 @@ from halfseen.errors import InvalidSettingError
 from halfseen.params import Value
 from halfseen.values import BoolArray, FloatArray
 
+_LAWS: dict[str, type["MaskLaw"]] = {}
+
 
 class MaskLaw(Value, ABC):
-    """How masks are drawn.
+    """Decides which entries of the offered arms are seen.
+
+    A law of your own has a name, `law`, and writes `seen`. If that takes `round` as well, the law
+    may change with time.
 
     Attributes
     ----------
     law : str
         Its name.
+
+    Examples
+    --------
+    >>> from halfseen import LowRankWorld
+    >>> class Fading(MaskLaw):
+    ...     '''Twice as much is seen at first as after `rounds` rounds.'''
+    ...     law = "fading"
+    ...     rounds: int = params.integer(default=100, low=1)
+    ...     def seen(self, uniforms, arms, observe_prob, round):
+    ...         return uniforms < observe_prob * 2 / (1 + min(1, round / self.rounds))
+    >>> LowRankWorld(observe_prob=0.4, masks={"law": "fading", "rounds": 50}).masks
+    Fading(rounds=50)
     """
 
     law: ClassVar[str]
+    _sees_round: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._sees_round = "round" in inspect.signature(cls.seen).parameters
+        if "law" in cls.__dict__:
+            checks.unused_name(cls.law, cls, _LAWS)
+            _LAWS[cls.law] = cls
 
     @abstractmethod
     def seen(self, uniforms: FloatArray, arms: FloatArray, observe_prob: float) -> BoolArray:
-        """Return which entries of arms (n_arms, dim) are seen; may overwrite the uniforms."""
+        """Return which entries of arms (n_arms, dim) are seen.
+
+        `uniforms` has the shape of the arms, and may be overwritten. An argument `round`, counted
+        from 1, may follow.
+        """
+
+    def drawn(
+        self, uniforms: FloatArray, arms: FloatArray, observe_prob: float, round: int
+    ) -> BoolArray:
+        """Return what `seen` does in a round."""
+        more = {"round": round} if self._sees_round else {}
+        return self.seen(uniforms, arms, observe_prob, **more)
 
     def stated_prob(self, observe_prob: float, dim: int) -> float | FloatArray:
         """Return the probability that facts state: an array (dim,) where features differ."""
@@ -234,8 +271,3 @@ def root_of(rising: Callable[[float], float], low: float, high: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if rising(middle) < 0 else (low, middle)
     return (low + high) / 2
-
-
-_LAWS: dict[str, type[MaskLaw]] = {
-    law.law: law for law in (Bernoulli, Blocks, PerArm, PerFeature, ValueDependent)
-}
