@@ -10,13 +10,16 @@ from halfseen.linear.eigen import distance
 from halfseen.policies import registry
 from halfseen.testing import check_policy
 from halfseen.tofu import (
+    CorrectedCovariance,
     Imputation,
     LeastSquares,
     LikelihoodFit,
     PosteriorMean,
+    Radius,
     RankRule,
     Replay,
     ReplayRule,
+    SelfNormalized,
     SubspaceEstimator,
 )
 from policy_runs import few_arms, looks, tofu, walk
@@ -95,6 +98,78 @@ def test_a_rule_of_ones_own_decides_which_rewards_are_replayed():
         policy.choose(few_arms(n_rounds + 1)[-1].table)
         found.append(policy._epoch.model.n_samples)
     assert found == [5, 6, 18]
+
+
+def test_rewards_of_some_rounds_are_replayed_and_arms_of_others_span_the_subspace():
+    class OfOddRounds(ReplayRule):
+        def replays(self, *, round):
+            return round % 2 == 1
+
+    class OfEvenRounds(CorrectedCovariance):
+        def uses(self, round):
+            return round % 2 == 0
+
+    policy = tofu(replay=OfOddRounds(), subspace=OfEvenRounds())
+    rounds = few_arms(11)
+    walk(policy, rounds)
+    policy.choose(few_arms(12)[-1].table)  # opens an epoch with the rewards of 11 rounds
+    assert policy.epoch_log[-1].round == 12
+    assert policy._epoch.model.n_samples == 6
+    assert policy._played.samples().rounds.tolist() == [1, 3, 5, 7, 9, 11]
+    assert policy.epoch_log[-1].n_arms == sum(len(each.table) for each in rounds[1::2])
+
+
+def test_a_replay_rule_sees_the_arm_of_a_reward():
+    class ThatShowTheFirst(ReplayRule):
+        def replays(self, *, arm, **others):
+            return not np.isnan(arm[0])
+
+    policy = tofu(replay=ThatShowTheFirst())
+    walk(policy, few_arms(30))
+    kept = policy._played.samples().arms
+    assert 0 < len(kept) < 30
+    assert not np.isnan(kept[:, 0]).any()
+
+
+def test_a_replay_rule_that_asks_for_what_there_is_not_is_refused():
+    with pytest.raises(
+        InvalidSettingError, match=r"Wishful\.replays must be one of 'round', 'arm'"
+    ):
+
+        class Wishful(ReplayRule):
+            def replays(self, *, reward):
+                return reward > 0
+
+
+class Twice(Radius):
+    """Twice the paper's radius, or something that is no radius."""
+
+    factor: float = params.real(default=2.0)
+
+    def radius(self, record, assumed):
+        ours = SelfNormalized().radius(record, assumed)
+        return lambda log_det, n_samples: self.factor * ours(log_det, n_samples)
+
+
+def test_a_radius_of_ones_own_is_the_factor_of_widths():
+    check_policy(lambda: tofu(radius=Twice(), replay="burn-in-once"))
+    policy, other = tofu(), tofu(radius=Twice())
+    for each in (policy, other):
+        walk(each, few_arms(5))
+    table = few_arms(1, seed=3)[0].table
+    ours, theirs = policy.choose(table), other.choose(table)
+    assert ours.epoch == theirs.epoch == 0
+    bonus = ours.scores - ours.estimates
+    assert np.allclose(theirs.estimates, ours.estimates)
+    assert np.allclose(theirs.scores - theirs.estimates, 2 * bonus)
+
+
+@pytest.mark.parametrize("factor", [-1.0, 1.7e308])
+def test_a_radius_that_is_none_is_refused(factor):
+    policy = tofu(radius=Twice(factor=factor))
+    walk(policy, few_arms(5))
+    with pytest.raises(InvalidSettingError, match="a radius must be finite and not negative, got"):
+        policy.choose(few_arms(1)[0].table)
 
 
 @pytest.mark.parametrize("word", ["none", "burn-in-once", "burn-in", "full"])

@@ -11,7 +11,8 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from halfseen import InvalidSettingError, LowRankWorld
+from halfseen import InvalidSettingError, LowRankWorld, MaskLaw, params
+from halfseen.worlds.base import world_from
 from halfseen.worlds.masking import (
     _LAWS,
     Bernoulli,
@@ -148,6 +149,24 @@ def test_zero_and_missing_values_do_no_harm(strength):
     holes = np.where(NORMALS[:50] > 0, np.nan, NORMALS[:50])
     assert not drawn(law, arms=holes)[np.isnan(holes)].any()
     assert not drawn(law, arms=np.full((50, 12), np.nan)).any()
+
+
+def test_a_law_of_ones_own_may_depend_on_the_round_and_leaves_the_rest_of_the_world_alone():
+    class Fading(MaskLaw):
+        law = "fading"
+        fast: float = params.real(default=0.1)
+
+        def seen(self, uniforms, arms, observe_prob, round):
+            return uniforms < observe_prob / (1 + self.fast * round)
+
+    plain = LowRankWorld(n_arms=40, horizon=30, observe_prob=0.9)
+    fading = plain.replace(masks={"law": "fading", "fast": 0.2})
+    assert world_from(fading.to_dict()) == fading
+    pairs = list(zip(plain.realize(3).rounds(), fading.realize(3).rounds(), strict=True))
+    assert all(np.array_equal(one.arms, other.arms) for one, other in pairs)
+    shares = [other.slate.mask.mean() for _, other in pairs]
+    assert shares[0] == pytest.approx(0.9 / 1.2, abs=0.07)  # five standard errors
+    assert shares[-1] == pytest.approx(0.9 / 7, abs=0.05)
 
 
 # As data

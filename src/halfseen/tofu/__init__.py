@@ -9,7 +9,7 @@ has what all exchangeable parts share.
 """
 
 from halfseen.linear.eigen import Directions
-from halfseen.tofu.epoch import Assumed, EpochRecord, Radius, Replay, ReplayRule, SelfNormalized
+from halfseen.tofu.epoch import Radius, Replay, ReplayRule, SelfNormalized
 from halfseen.tofu.imputation import Imputation, LeastSquares, PosteriorMean
 from halfseen.tofu.policy import TofuPov, TwoPhase
 from halfseen.tofu.rank import Known, RankRule, Selection
@@ -17,10 +17,8 @@ from halfseen.tofu.sequential import Grouse, Oja, Petrels, SequentialEstimator
 from halfseen.tofu.subspace import CorrectedCovariance, LikelihoodFit, SubspaceEstimator
 
 __all__ = [
-    "Assumed",
     "CorrectedCovariance",
     "Directions",
-    "EpochRecord",
     "Grouse",
     "Imputation",
     "Known",

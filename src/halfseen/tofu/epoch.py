@@ -227,17 +227,26 @@ class Radius(Ingredient, ABC):
     def radius(self, record: EpochRecord, assumed: Assumed) -> RadiusOf:
         """Return a function from log(det V / λ^rank) and the number of samples to the radius.
 
-        The samples are those of the epoch's regression, replayed ones included. `record` has δ_e
-        and b_e of the epoch (`failure_prob` and `misspecification`), and its first round.
+        The samples are those of the epoch's regression, replayed ones included.
+
+        Parameters
+        ----------
+        record : EpochRecord
+            Its `failure_prob` is δ_e, its `misspecification` b_e; it also has the first round, the
+            rank and the number of arms before the epoch.
+        assumed : Assumed
+            λ, S, R and the factor as `ridge`, `theta_bound`, `noise_scale` and `radius_scale`.
         """
 
 
 class SelfNormalized(Radius):
     """The paper's radius β_e of penalty, noise and bias (`halfseen.linear.ridge.Confidence`).
 
-    Notes
-    -----
-    Paper: thm:confidence_set_m_t_main
+    Examples
+    --------
+    >>> from halfseen import TofuPov
+    >>> TofuPov(dim=4, rank=1, observe_prob=0.5).radius
+    SelfNormalized()
     """
 
     def radius(self, record: EpochRecord, assumed: Assumed) -> RadiusOf:

@@ -295,7 +295,7 @@ class TofuPov(Optimism, Reports, Policy):
         """Add the arms to those from which the next subspace is estimated."""
         self._burner = self._burner.fork()
         self._burner.collect(slate)
-        self._offer(slate, self._round + 1)
+        self._offer(slate, self.round + 1)
 
     def decide(self, slate: Slate) -> Choice:
         """Choose in the coordinates of the current epoch, or let the burn-in policy choose."""

@@ -120,7 +120,9 @@ class Followed:
 
     @state.setter
     def state(self, state: State) -> None:
-        self._state = {name: read_only(array) for name, array in state.items()}
+        # One memory order, so that a loaded copy has the same bits.
+        arrays = {name: np.asarray(each, np.float64, order="C") for name, each in state.items()}
+        self._state = {name: read_only(array) for name, array in arrays.items()}
 
     def fork(self) -> "Followed":
         """Return a copy to which arms can be added; this one can still be read."""
@@ -137,7 +139,7 @@ class Followed:
         self.n_arms, self._counts = n_arms, counts
 
     def _checked(self, state: State) -> State:
-        """Raise HalfseenError unless names and shapes are as before, and all numbers finite."""
+        """Return a state in the order of names, after checking that its form is as before."""
         known = {name: each.shape for name, each in self._state.items()}
         found = {name: np.shape(each) for name, each in state.items()}
         if found != known or not all(np.isfinite(each).all() for each in state.values()):
@@ -145,7 +147,7 @@ class Followed:
                 f"{type(self._estimator).__name__}.update must return finite arrays with the names "
                 f"and shapes {known}, got {found}"
             )
-        return state
+        return {name: state[name] for name in known}
 
     @property
     def smallest_prob(self) -> float:
@@ -176,15 +178,12 @@ class ArmByArm(SequentialEstimator):
                 continue
             weights = np.linalg.lstsq(basis[seen], row[seen], rcond=None)[0]
             if weights.any():
-                residual = row[seen] - basis[seen] @ weights
-                state = self.step(state, seen, weights, residual)
+                state = self.step(state, row, seen, weights)
         return state
 
     @abstractmethod
-    def step(
-        self, state: State, seen: BoolArray, weights: FloatArray, residual: FloatArray
-    ) -> State:
-        """Return the state after one arm, with its mask, its weights and its seen residual."""
+    def step(self, state: State, row: FloatArray, seen: BoolArray, weights: FloatArray) -> State:
+        """Return the state after one arm, given its mask and its weights."""
 
     def directions(self, state: State) -> Directions:
         """Return the basis, made orthonormal."""
@@ -210,22 +209,17 @@ class Grouse(ArmByArm):
     --------
     >>> rows = np.random.default_rng(0).normal(size=(60, 1)) * np.array([1.0, 2.0, -2.0])
     >>> rows[::2, 0] = np.nan
-    >>> followed = Grouse().no_arms(3, seed=0, observe_prob="counted", rank=1)
-    >>> followed.add(rows)
-    >>> basis = Grouse().directions(followed.state).basis
-    >>> (basis / basis[0]).round(2).ravel().tolist()
-    [1.0, 2.0, -2.0]
+    >>> Grouse().covariance(rows).round(2).tolist()  # of a unit vector along (1, 2, -2)
+    [[0.11, 0.22, -0.22], [0.22, 0.44, -0.44], [-0.22, -0.44, 0.44]]
     """
 
     patience: float = _patience(10.0)
 
-    def step(
-        self, state: State, seen: BoolArray, weights: FloatArray, residual: FloatArray
-    ) -> State:
+    def step(self, state: State, row: FloatArray, seen: BoolArray, weights: FloatArray) -> State:
         """Return the state after one arm."""
         basis, n_arms = state["basis"], state["n_arms"]
-        explained, outside = basis @ weights, np.zeros(len(basis))
-        outside[seen] = residual
+        explained = basis @ weights
+        outside = np.where(seen, row - explained, 0.0)
         length, rest = np.linalg.norm(explained), np.linalg.norm(outside)
         angle = np.arctan2(rest, length) / (1.0 + n_arms / (self.patience * len(basis)))
         turn = (np.cos(angle) - 1.0) / length * explained + np.sin(angle) / (rest or 1.0) * outside
@@ -241,17 +235,21 @@ class Oja(ArmByArm):
 
     Oja (1982), A simplified neuron model as a principal component analyzer; with missing entries as
     in Balzano, Chi and Lu (2018), Streaming PCA and subspace tracking: the missing data case.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(60, 1)) * np.array([1.0, 2.0, -2.0])
+    >>> rows[::2, 0] = np.nan
+    >>> Oja(patience=5).covariance(rows).round(2).tolist()  # of a unit vector along (1, 2, -2)
+    [[0.11, 0.22, -0.22], [0.22, 0.44, -0.44], [-0.22, -0.44, 0.44]]
     """
 
     patience: float = _patience(10.0)
 
-    def step(
-        self, state: State, seen: BoolArray, weights: FloatArray, residual: FloatArray
-    ) -> State:
+    def step(self, state: State, row: FloatArray, seen: BoolArray, weights: FloatArray) -> State:
         """Return the state after one arm."""
         basis, n_arms = state["basis"], state["n_arms"]
-        filled, size = basis @ weights, np.linalg.norm(weights)
-        filled[seen] += residual
+        filled, size = np.where(seen, row, basis @ weights), np.linalg.norm(weights)
         rate = 1.0 / (1.0 + n_arms / (self.patience * len(basis)))
         basis = np.linalg.qr(basis + rate * np.outer(filled / size, weights / size))[0]
         return {"basis": basis, "n_arms": n_arms + 1.0}
@@ -261,14 +259,21 @@ class Petrels(ArmByArm):
     """PETRELS: recursive least squares for each feature, with the weights of all arms so far.
 
     Row j of U, for a feature j that is seen, moves by (δI + R_j)⁻¹ w r_j, where R_j is the sum of
-    ww' over the arms that showed the feature, older ones discounted. Weights are divided by the
-    largest ‖w‖ so far, so δ does not depend on the scale of the arms.
+    ww' over the arms that showed the feature, older ones discounted. Arms are divided by the
+    largest norm of one's seen entries so far: δ does not depend on their scale.
 
     Chi, Eldar and Calderbank (2013), PETRELS: parallel subspace estimation and tracking by
     recursive least squares from partial observations.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(60, 1)) * np.array([1.0, 2.0, -2.0])
+    >>> rows[::2, 0] = np.nan
+    >>> Petrels().covariance(rows).round(2).tolist()  # of a unit vector along (1, 2, -2)
+    [[0.11, 0.22, -0.22], [0.22, 0.44, -0.44], [-0.22, -0.44, 0.44]]
     """
 
-    penalty: float = params.real(default=0.01, low=1e-10, high=LARGEST, doc="δ > 0.")
+    penalty: float = params.real(default=0.03, low=1e-10, high=LARGEST, doc="δ > 0.")
     discount: float = params.real(
         default=0.98,
         low=0.0,
@@ -283,17 +288,14 @@ class Petrels(ArmByArm):
         sums = {"sums": np.zeros((dim, size, size)), "scale": np.zeros(())}
         return {**super().start(dim, rank, random), **sums}
 
-    def step(
-        self, state: State, seen: BoolArray, weights: FloatArray, residual: FloatArray
-    ) -> State:
+    def step(self, state: State, row: FloatArray, seen: BoolArray, weights: FloatArray) -> State:
         """Return the state after one arm."""
-        scale = np.maximum(state["scale"], np.linalg.norm(weights))
-        weights = weights / scale
-        sums = state["sums"] * (self.discount * (state["scale"] / scale) ** 2)
+        scale = np.maximum(state["scale"], np.linalg.norm(row[seen]))
+        shown, weights = row[seen] / scale, weights / scale
+        basis, sums = state["basis"].copy(), state["sums"]
+        sums = sums * (self.discount * (state["scale"] / scale) ** 2)
         sums[seen] += np.outer(weights, weights)
         penalized = sums[seen] + self.penalty * np.eye(len(weights))
-        moves = np.linalg.solve(penalized, weights[:, None])[:, :, 0]
-        basis = state["basis"].copy()
-        basis[seen] += moves * (residual / scale)[:, None]
-        n_arms = state["n_arms"] + 1.0
-        return {"basis": basis, "sums": sums, "scale": scale, "n_arms": n_arms}
+        gains = np.linalg.solve(penalized, weights[:, None])[:, :, 0]
+        basis[seen] += gains * (shown - basis[seen] @ weights)[:, None]
+        return {"basis": basis, "sums": sums, "scale": scale, "n_arms": state["n_arms"] + 1.0}
