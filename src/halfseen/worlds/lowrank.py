@@ -204,7 +204,7 @@ class LowRankRealization:
                 yield None
                 continue
             arms = self._arms(random, tails, world.n_displayed, number)
-            mask = world.masks.seen(random.random(arms.shape), arms, world.observe_prob)
+            mask = world.masks.drawn(random.random(arms.shape), arms, world.observe_prob, number)
             yield Round(Slate(np.where(mask, arms, np.nan)), arms @ self.theta, 0.0, arms)
 
     def _contexts(self) -> Iterator[FloatArray | None]:
