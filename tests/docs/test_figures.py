@@ -71,10 +71,11 @@ def test_all_verdicts_of_the_table_of_claims_are_read(extension):
 def test_the_first_screen_has_the_numbers_of_the_table():
     readme = (DOCS.parent / "README.md").read_text("utf-8")
     row = re.search(r"^\| 40 % \|(.+)\|$", readme, re.M)[1].split("|")
-    zeros, _, _, history, ours, _, uniform = (cell.split()[0] for cell in row)
+    zeros, _, _, history, short, ours, _, uniform = (cell.split()[0] for cell in row)
     (bold,) = re.findall(r"\*\*(With 40 % .+?)\*\*", readme, re.DOTALL)
     shown = [*map(float, re.findall(r"[\d.]+\d", bold)[2:])]
     assert shown == [*map(float, (ours, zeros, history)), round(float(uniform))]
+    assert f"rounds it has {short}." in " ".join(readme.split())
     assert 'start-after: "<!-- headline -->"' in (DOCS / "index.md").read_text("utf-8")
 
 
@@ -100,6 +101,6 @@ def test_the_page_about_latent_ucb_has_the_regrets_of_the_table():
     columns = [
         " / ".join(cell.split()[0] for cell in column) for column in zip(*table, strict=True)
     ]
-    _, _, _, history, ours, oracle, _ = columns
+    _, _, _, history, _, ours, oracle, _ = columns
     row = re.search(r"^\| synthetic, .+$", page, re.M)[0].split(" | ")
     assert [row[1], *row[3:]] == [ours, oracle, f"{history} |"]
