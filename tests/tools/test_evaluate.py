@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import dask
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,6 +15,7 @@ from typer.testing import CliRunner
 from halfseen import (
     Agent,
     InvalidInputError,
+    InvalidTableError,
     LatentUcb,
     LinearThompson,
     Uniform,
@@ -20,7 +23,7 @@ from halfseen import (
     read_dsjson,
 )
 from halfseen.cli import app
-from halfseen.tools.evaluate import Terms, intervals
+from halfseen.tools.evaluate import Sums, Terms
 
 DSJSON = Path(__file__).with_name("decisions.dsjson")
 ITEMS = np.array(["hat", "coat", "sock"])
@@ -122,7 +125,8 @@ def test_estimates_are_their_formulas():
 
 
 def coverage(weighted, truth):
-    found = np.array(list(intervals(dict(enumerate(weighted)), 0.95, 0).values()))
+    sums = Sums.of(dict(enumerate(weighted)), np.ones(len(weighted[0][0])), seed=0)
+    found = np.array(list(sums.intervals(0.95).values()))
     return ((found[:, 1] <= truth) & (truth <= found[:, 2])).mean()
 
 
@@ -432,3 +436,69 @@ def test_the_database_of_an_agent_is_read_as_its_log_is(tmp_path):
     log = agent.log()
     agent.close()
     assert evaluate(tmp_path / "shop.db", ["coat"]).rows == evaluate(log, ["coat"]).rows
+
+
+# Logs larger than memory
+
+
+def in_parts(log, folder):
+    """Return a log in files, one without a reward and one without rows, and as a Dask frame."""
+    folder.mkdir()
+    for number, (first, end) in enumerate([(0, 30), (30, 40), (40, 40), (40, len(log))]):
+        log[first:end].to_parquet(folder / f"{number}.parquet", row_group_size=50)
+    with dask.config.set({"dataframe.convert-string": False}):  # of lists
+        return folder, dd.from_pandas(log, npartitions=7, sort=False)
+
+
+def assert_equal_rows(found, known):
+    for name in ("policy", "estimator", "warning"):
+        assert [row[name] for row in found.rows] == [row[name] for row in known.rows]
+    for name in ("value", "low", "high", "effective"):
+        ours = [row[name] for row in known.rows]
+        assert [row[name] for row in found.rows] == pytest.approx(ours, rel=1e-9, nan_ok=True)
+
+
+def test_a_log_in_parts_gives_the_numbers_of_the_log_in_memory(tmp_path):
+    places = ["DE", None, "FR", "US"] * 150
+    log = logged(600, LOGGING["skewed"]).assign(place=places, late=["x"] * 500 + [None, "y"] * 50)
+    log.loc[:499, "late"] = None  # its kind is not known in the first parts
+    log.loc[30:39, "reward"] = np.nan
+    offers = {"offered": "offered"}, {}
+    log["offered"] = [["sock", "coat", "hat"], ["hat", "coat", "sock"]] * 300
+
+    def by_place(options, context):
+        best = "coat" if context["place"] == "DE" and context["late"] != "y" else "hat"
+        return [float(option == best) for option in options]
+
+    policies = {"place": by_place, "model": Known(), "learner": LinearThompson(dim=3)}
+    given = {"context": ["x", "y", "place", "late"], "adaptive": True, "model": Known()}
+    for more in offers:
+        known = evaluate(log, policies, **given, **more)
+        for table in in_parts(log, tmp_path / str(len(more))):
+            found = evaluate(table, policies, **given, **more)
+            assert found.notes == known.notes
+            assert_equal_rows(found, known)
+
+
+def test_a_mistake_in_a_part_names_the_row_of_the_log(tmp_path):
+    log = logged(100, LOGGING["skewed"])
+    log.loc[70, "propensity"] = 1.5
+    for table in in_parts(log, tmp_path / "a"):
+        with pytest.raises(InvalidTableError, match=r"must be in \(0, 1\], got 1\.5 in row 70"):
+            evaluate(table, ["uniform"])
+    log = logged(100, LOGGING["skewed"])
+    folder, _ = in_parts(log.assign(about="a"), tmp_path / "b")
+    log.assign(about=1).to_parquet(folder / "4.parquet")
+    with pytest.raises(InvalidTableError, match="column 'about' .* strings"):
+        evaluate(folder, ["uniform"], context=["about"])
+
+
+def test_rare_groups_of_a_long_log_have_the_same_intervals_whatever_the_parts_are(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("halfseen.tools.evaluate._MOST_GROUPS", 50)
+    monkeypatch.setattr("halfseen.tools.logs._MOST_PAIRS", 100)
+    log = logged(600, LOGGING["skewed"])
+    known = evaluate(log, ["coat"], model=Known(), **XY)
+    for table in in_parts(log, tmp_path / "a"):
+        assert_equal_rows(evaluate(table, ["coat"], model=Known(), **XY), known)

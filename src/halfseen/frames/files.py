@@ -62,17 +62,20 @@ def cells_of(column: Any, rows: Any = None) -> Any:
 
 
 def numbers_of(
-    name: str, column: Any, want: str, fits: Callable[[FloatArray], BoolArray]
+    name: str, column: Any, want: str, fits: Callable[[FloatArray], BoolArray], first: int = 0
 ) -> FloatArray:
-    """Return a column of numbers, NaN where a cell is empty, after checking each."""
+    """Return a column of numbers, NaN where a cell is empty, after checking each.
+
+    `first` is the number of the first row, for messages.
+    """
     cells: Any = read_cells(name, cells_of(column))
     is_list = isinstance(cells, list)
     good = [each is None or is_numeral(each) for each in cells] if is_list else fits(cells)
     if not np.all(good):
         row = int(np.argmin(good))
         raise InvalidTableError(
-            f"column {name!r} must be {want}, got {cells[row]} in row {row}: correct it, or leave "
-            "out the column or the row"
+            f"column {name!r} must be {want}, got {cells[row]} in row {first + row}: correct it, "
+            "or leave out the column or the row"
         )
     return np.asarray(cells, dtype=np.float64)
 

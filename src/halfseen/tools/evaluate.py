@@ -49,6 +49,7 @@ FEWEST = 10
 LOGGED, REPLAY, DIRECT = "as logged", "rejection replay", "direct method"
 IPS, SNIPS, CLIPPED = "IPS", "self-normalised IPS", "clipped IPS"
 ROBUST, STABILISED = "doubly robust", "stabilised doubly robust"
+WEIGHT = "mean weight"  # no estimate: it should be 1
 
 _N_RESAMPLES = 1000
 _MOST_GROUPS = 5000  # decisions are resampled in at most so many groups
@@ -165,7 +166,8 @@ def evaluate(
     Parameters
     ----------
     log : frame, list of dicts, dict of columns, or path
-        In chronological order. Files are Parquet, CSV, or Vowpal Wabbit's dsjson; the path or URL
+        In chronological order. Files are Parquet, CSV, or Vowpal Wabbit's dsjson; Parquet files,
+        folders of them and frames of Dask may be larger than memory. The path or URL
         of an agent's database also works. For `agent.log()`, column names are not needed, and
         only first places are evaluated. Decisions without a reward are left out.
     policies : list, or dict of names, optional
@@ -208,8 +210,8 @@ def evaluate(
     >>> print(evaluate(log, ["uniform", "coat"]))
     policy   earns  95 % interval  effective decisions  estimator
     log      0.173  0.149 … 0.197  1,000                as logged
-    uniform  0.241  0.204 … 0.278  640                  doubly robust
-    coat     0.359  0.291 … 0.426  212                  doubly robust
+    uniform  0.241  0.204 … 0.277  640                  doubly robust
+    coat     0.359  0.287 … 0.430  212                  doubly robust
     """
     checks.boolean("adaptive", adaptive)
     table = logs.read(
@@ -229,17 +231,16 @@ def evaluate(
             f"model must have fit and predict, as in scikit-learn, got {model!r}"
         )
     models = (Models.forward if adaptive else Models.crossed)(encoded, model, seed)
-    terms = _terms(encoded, models, targets)
-    book = _Book(table, seed, adaptive)
+    logged, sums = _sums(encoded, models, targets, seed, adaptive)
+    book = _Book(table, logged, adaptive)
     for name in named:
         if name in learners:
             rows, weights = replayed(learners[name], encoded, seed)
-            book.add(name, {REPLAY: (weights, table.reward[rows])}, weights)
+            found = Sums.of({REPLAY: (weights, table.reward[rows])}, weights, seed)
+            book.add(name, found)
         else:
-            first = targets[name].first
-            found = terms[name].after(first)
-            book.add(name, found.estimators(adaptive), found.weights)
-            book.check(name, found, first)
+            book.add(name, sums[name])
+            book.check(name, sums[name], targets[name].first)
     return Evaluation(book.rows, book.notes)
 
 
@@ -265,10 +266,15 @@ class Terms(NamedTuple):
         """Return the terms of later decisions."""
         return Terms(*[each[first:] for each in self])  # type: ignore[arg-type]
 
-    def estimators(self, adaptive: bool) -> dict[str, Weighted]:
-        """Return for each estimator the weights and terms of its mean."""
-        r, w, n = self.rewards, self.weights, len(self.rewards)
-        ones = np.ones(n)
+    def estimators(
+        self, adaptive: bool, n: int | None = None, n_before: int = 0, squares_before: float = 0.0
+    ) -> dict[str, Weighted]:
+        """Return for each estimator the weights and terms of its mean.
+
+        These decisions may be a part of n: then there are so many before them, with this Σw².
+        """
+        r, w = self.rewards, self.weights
+        ones, n = np.ones(len(r)), len(r) if n is None else n
         robust = self.direct + w * (r - self.own)
         found = {
             ROBUST: (ones, robust),
@@ -278,37 +284,130 @@ class Terms(NamedTuple):
             CLIPPED: (ones, np.minimum(w, math.sqrt(n)) * r),
         }
         if adaptive:
-            earlier = np.cumsum(w * w) - w * w
-            found[STABILISED] = np.sqrt(np.cumsum(ones) / (1.0 + earlier)), robust
+            earlier = squares_before + np.cumsum(w * w) - w * w
+            found[STABILISED] = np.sqrt((n_before + np.cumsum(ones)) / (1.0 + earlier)), robust
         return found
 
 
-def _terms(encoded: Encoded, models: Models, targets: Mapping[str, Target]) -> dict[str, Terms]:
-    """Apply policies and models to a log, part by part."""
+class Sums:
+    """Sums over groups of decisions, from which estimates and their intervals follow.
+
+    Decisions come part by part, in order, and are not kept. Each is a group of its own, or in a
+    random one of `_MOST_GROUPS`.
+
+    Attributes
+    ----------
+    n : int
+        Decisions in all.
+    weight, squares, reward, n_as_logged : float
+        Sums of w, of w² and of rewards, and decisions that a policy leaves as they were.
+    """
+
+    def __init__(self, n: int, seed: int) -> None:
+        self.n, self._seed, self._n_added = n, seed, 0
+        self._n_groups = min(n, _MOST_GROUPS)
+        self._random = stream(seed, "groups")
+        self._sums: dict[str, FloatArray] = {}
+        self.weight = self.squares = self.reward = self.n_as_logged = 0.0
+
+    @classmethod
+    def of(cls, estimators: Mapping[str, Weighted], weights: FloatArray, seed: int) -> "Sums":
+        """Return the sums of all decisions at once."""
+        sums = cls(len(weights), seed)
+        sums.add(estimators, weights)
+        return sums
+
+    def add(self, estimators: Mapping[str, Weighted], weights: FloatArray) -> None:
+        """Add the next decisions: the weights and terms of each estimator, and weights w."""
+        n, n_groups = len(weights), self._n_groups
+        groups = self._n_added + np.arange(n)
+        if self.n > n_groups:
+            groups = self._random.integers(n_groups, size=n)
+        for name, (each, terms) in estimators.items():
+            new = [np.bincount(groups, column, n_groups) for column in (each * terms, each)]
+            self._sums[name] = np.add(self._sums.get(name, 0.0), new)
+        self._n_added += n
+        self.weight += float(weights.sum())
+        self.squares += float(weights @ weights)
+
+    def add_terms(self, terms: Terms, adaptive: bool) -> None:
+        """Add the next decisions under a policy, whose mean weight is added as well."""
+        before = self._n_added, self.squares
+        weights = {WEIGHT: (np.ones(len(terms.weights)), terms.weights)}
+        self.add(terms.estimators(adaptive, self.n, *before) | weights, terms.weights)
+        self.reward += float(terms.rewards.sum())
+        self.n_as_logged += int(terms.as_logged.sum())
+
+    @property
+    def estimators(self) -> list[str]:
+        """The estimators that have been added."""
+        return [name for name in self._sums if name != WEIGHT]
+
+    @property
+    def effective(self) -> float:
+        """The effective sample size (Σw)²/Σw²."""
+        return self.weight**2 / self.squares if self.squares else 0.0
+
+    def intervals(
+        self, level: float, names: Sequence[str] | None = None
+    ) -> dict[str, tuple[float, float, float]]:
+        """Return weighted means with their bootstrap intervals: value, low, high.
+
+        Studentised, because weights are skewed: the bootstrap gives a quantile of the absolute
+        error divided by its standard error.
+        """
+        names, n_groups = list(names or self._sums), self._n_groups
+        columns, values = [], []
+        for products, weights in map(self._sums.__getitem__, names):
+            total = weights.sum()
+            values.append(float(products.sum() / total))
+            columns.append((products - values[-1] * weights) * (n_groups / total))
+        sums, random = np.column_stack(columns), stream(self._seed, "bootstrap")
+        sums -= sums.mean(axis=0)
+        errors = np.sqrt((sums * sums).mean(axis=0) / n_groups)
+        ratios = np.empty((_N_RESAMPLES, len(columns)))
+        for at in range(_N_RESAMPLES):
+            counts = np.bincount(random.integers(n_groups, size=n_groups), minlength=n_groups)
+            means, squares = counts @ sums / n_groups, counts @ (sums * sums) / n_groups
+            spread = np.maximum(squares - means * means, _LEAST_SPREAD * errors**2 * n_groups)
+            ratios[at] = means / np.sqrt(np.maximum(spread / n_groups, 1e-300))
+        widths = np.quantile(np.abs(ratios), level, axis=0) * errors
+        lows, highs = values - widths, values + widths
+        found = zip(values, lows.tolist(), highs.tolist(), strict=True)
+        return dict(zip(names, found, strict=True))
+
+
+def _sums(
+    encoded: Encoded, models: Models, targets: Mapping[str, Target], seed: int, adaptive: bool
+) -> tuple[Sums, dict[str, Sums]]:
+    """Apply policies and models to a log, part by part; return the log's own sums, and theirs."""
     log = encoded.log
-    n, own = len(log), np.empty(len(log))
-    found = {
-        name: Terms(log.reward, np.empty(n), own, np.empty(n), np.empty(n, dtype=bool))
-        for name in targets
-    }
+    n = len(log)
+    sums = {name: Sums(n - each.first, seed) for name, each in targets.items()}
+    logged = Sums(n, seed)
     for part in log.parts():
-        rows, values = part.rows, models.predict(part)
-        own[rows] = values[part.is_chosen]
+        rewards, propensities = log.reward[part.rows], log.propensity[part.rows]
+        ones, values = np.ones(len(part.rows)), models.predict(part)
+        logged.add({LOGGED: (ones, rewards)}, ones)
+        own = values[part.is_chosen]
         for name, each in targets.items():
-            terms, law = found[name], each.law(part)
+            first = max(0, each.first - int(part.rows[0]))
+            if first >= len(part.rows):
+                continue
+            law = each.law(part)
             mine, expected = law[part.is_chosen], np.add.reduceat(law * values, part.starts)
             stays = np.isnan(mine)
-            terms.weights[rows] = np.where(stays, 1.0, mine / log.propensity[rows])
-            terms.direct[rows] = np.where(stays, own[rows], expected)
-            terms.as_logged[rows] = stays
-    return found
+            weights = np.where(stays, 1.0, mine / propensities)
+            direct = np.where(stays, own, expected)
+            terms = Terms(rewards, weights, own, direct, stays)
+            sums[name].add_terms(terms.after(first), adaptive)
+    return logged, sums
 
 
 class _Book:
     """The rows and notes of an evaluation."""
 
-    def __init__(self, log: Log, seed: int, adaptive: bool) -> None:
-        self.seed = seed
+    def __init__(self, log: Log, logged: Sums, adaptive: bool) -> None:
         self.rows: list[dict[str, Any]] = []
         self.notes: list[str] = []
         if log.n_without_reward:
@@ -318,30 +417,28 @@ class _Book:
                 "The policy that made these decisions learned from them, so they are not "
                 "independent: only intervals of the stabilised estimate are valid."
             )
-        ones = np.ones(len(log))
-        self.add("log", {LOGGED: (ones, log.reward)}, ones)
+        self.add("log", logged)
 
-    def add(self, name: str, estimators: Mapping[str, Weighted], weights: FloatArray) -> None:
+    def add(self, name: str, sums: Sums) -> None:
         """Add a row for each estimator of a policy."""
-        n, effective, warning = len(weights), effective_number(weights), None
-        if effective < THIN and LOGGED not in estimators:
+        effective, warning = sums.effective, None
+        if effective < THIN and LOGGED not in sums.estimators:
             warning = "thin overlap"
             self.notes.append(
                 f"Overlap is too thin to evaluate {name!r}: it has {effective:.0f} effective "
                 f"decisions, and at least {THIN:.0f} are needed."
             )
-        known = {key: each for key, each in estimators.items() if effective or key == DIRECT}
-        found = intervals(known, LEVEL, self.seed) if n else {}
-        for key in estimators:
+        known = [key for key in sums.estimators if effective or key == DIRECT]
+        found = sums.intervals(LEVEL, known) if sums.n and known else {}
+        for key in sums.estimators:
             value, low, high = found.get(key, (math.nan,) * 3)
             row = {"policy": name, "estimator": key, "value": value, "low": low, "high": high}
             self.rows.append(row | {"effective": effective, "warning": warning})
 
-    def check(self, name: str, terms: Terms, first: int) -> None:
+    def check(self, name: str, sums: Sums, first: int) -> None:
         """Add notes on propensities, and on decisions that a policy does not make."""
-        weights = {"": (np.ones(len(terms.weights)), terms.weights)}
-        mean, low, high = intervals(weights, _CHECK_LEVEL, self.seed)[""]
-        if effective_number(terms.weights) >= THIN and not low <= 1.0 <= high:
+        mean, low, high = sums.intervals(_CHECK_LEVEL, [WEIGHT])[WEIGHT]
+        if sums.effective >= THIN and not low <= 1.0 <= high:
             for row in self.rows:
                 if row["policy"] == name and row["estimator"] != LOGGED:
                     row["warning"] = "propensities wrong"
@@ -350,56 +447,16 @@ class _Book:
                 f"({low:.3f} … {high:.3f}) and should be 1. The logged probabilities or the "
                 "offered options are wrong, or some options are never chosen."
             )
-        if terms.as_logged.any():
+        if sums.n_as_logged:
             self.notes.append(
-                f"{name!r} is not offered in {terms.as_logged.mean():.0%} of the decisions; there "
-                "the logged choice stands."
+                f"{name!r} is not offered in {sums.n_as_logged / sums.n:.0%} of the decisions; "
+                "there the logged choice stands."
             )
         if first:
             self.notes.append(
                 f"{name!r} is trained on earlier decisions and evaluated on the last "
-                f"{len(terms.rewards):,}, in which the log earned {terms.rewards.mean():.4g}."
+                f"{sums.n:,}, in which the log earned {sums.reward / sums.n:.4g}."
             )
-
-
-def effective_number(weights: FloatArray) -> float:
-    """Return the effective sample size (Σw)²/Σw².
-
-    >>> effective_number(np.array([1.0, 1.0, 0.0]))
-    2.0
-    """
-    total = float((weights * weights).sum())
-    return float(weights.sum()) ** 2 / total if total else 0.0
-
-
-def intervals(
-    estimators: Mapping[str, Weighted], level: float, seed: int
-) -> dict[str, tuple[float, float, float]]:
-    """Return weighted means with their bootstrap intervals: value, low, high.
-
-    Studentised, because weights are skewed: the bootstrap gives a quantile of the absolute error
-    divided by its standard error. Of many decisions, groups are resampled.
-    """
-    columns, values = [], []
-    for weights, terms in estimators.values():
-        values.append(float((weights * terms).sum() / weights.sum()))
-        columns.append(weights * (terms - values[-1]) / weights.mean())
-    n = len(columns[0])
-    n_groups, random = min(n, _MOST_GROUPS), stream(seed, "bootstrap")
-    groups = random.permutation(n) % n_groups
-    sums = np.column_stack([np.bincount(groups, column) for column in columns]) * (n_groups / n)
-    sums -= sums.mean(axis=0)
-    errors = np.sqrt((sums * sums).mean(axis=0) / n_groups)
-    ratios = np.empty((_N_RESAMPLES, len(columns)))
-    for at in range(_N_RESAMPLES):
-        counts = np.bincount(random.integers(n_groups, size=n_groups), minlength=n_groups)
-        means, squares = counts @ sums / n_groups, counts @ (sums * sums) / n_groups
-        spread = np.maximum(squares - means * means, _LEAST_SPREAD * errors**2 * n_groups)
-        ratios[at] = means / np.sqrt(np.maximum(spread / n_groups, 1e-300))
-    widths = np.quantile(np.abs(ratios), level, axis=0) * errors
-    lows, highs = values - widths, values + widths
-    found = zip(values, lows.tolist(), highs.tolist(), strict=True)
-    return dict(zip(estimators, found, strict=True))
 
 
 def _named(policies: Any) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import tempfile
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +16,8 @@ from halfseen.checks import did_you_mean
 from halfseen.errors import InvalidTableError
 from halfseen.frames import Encoder, Reader, Rows
 from halfseen.frames.files import cells_of, columns_of, numbers_of
+from halfseen.frames.parts import parts_of
+from halfseen.frames.reading import Labels
 from halfseen.lazy import from_extra
 from halfseen.values import LARGEST, BoolArray, FloatArray, Item
 from halfseen.values.decision import listed
@@ -67,10 +71,10 @@ class Log(NamedTuple):
         The id of each option.
     sets : list of ndarray of int
         The different sets of options that were offered.
-    offered, chosen : ndarray of int, shape (n,)
-        The set of each decision, and the chosen option.
-    propensity, reward : ndarray, shape (n,)
-    context : Rows, optional
+    offered, chosen : column of int
+        The set of each decision, and the chosen option. What rows index is an array.
+    propensity, reward : column of float
+    context : dict of columns, optional
     encoder : Encoder
         Knows the columns of the context.
     n_without_reward : int
@@ -82,11 +86,11 @@ class Log(NamedTuple):
     options: list[Option]
     items: list[Item]
     sets: list[IntArray]
-    offered: IntArray
-    chosen: IntArray
-    propensity: FloatArray
-    reward: FloatArray
-    context: Rows | None
+    offered: "_Numbers"
+    chosen: "_Numbers"
+    propensity: "_Numbers"
+    reward: "_Numbers"
+    context: Mapping[str, "_Cells"] | None
     encoder: Encoder
     n_without_reward: int
     is_agents: bool
@@ -96,22 +100,25 @@ class Log(NamedTuple):
 
     def parts(self) -> Iterator[Part]:
         """Yield all decisions, part by part, so that memory is bounded."""
-        sizes = np.array([len(each) for each in self.sets])[self.offered]
-        n, step = len(self), max(1, _MOST_PAIRS * len(self) // int(sizes.sum()))
+        sizes, n = np.array([len(each) for each in self.sets]), len(self)
+        some = (self.offered[first : first + _MOST_PAIRS] for first in range(0, n, _MOST_PAIRS))
+        n_pairs = sum(int(sizes[each].sum()) for each in some)
+        step = max(1, _MOST_PAIRS * n // n_pairs)
         for first in range(0, n, step):
             rows = np.arange(first, min(first + step, n))
-            starts = np.cumsum(sizes[rows]) - sizes[rows]
-            row = np.repeat(np.arange(len(rows)), sizes[rows])
-            option = np.concatenate([self.sets[at] for at in self.offered[rows]])
+            offered = self.offered[rows]
+            ends = np.cumsum(sizes[offered])
+            row = np.repeat(np.arange(len(rows)), sizes[offered])
+            option = np.concatenate([self.sets[at] for at in offered])
             is_chosen = option == self.chosen[rows][row]
-            yield Part(rows, self.contexts(rows), starts, row, option, is_chosen)
+            yield Part(rows, self.contexts(rows), ends - sizes[offered], row, option, is_chosen)
 
     def contexts(self, rows: IntArray) -> FloatArray | None:
         """Return the contexts of decisions as numbers, shape (n, context_dim)."""
         if self.context is None:
             return None
-        columns = [cells_of(column, rows) for column in self.context.columns]
-        some = Rows(rows.tolist(), self.context.names, columns)
+        columns = [column[rows] for column in self.context.values()]
+        some = Rows(rows.tolist(), tuple(self.context), columns)
         return self.encoder.encode(some, dim=1).slate.table
 
     def context_dicts(self, rows: IntArray) -> Iterator[dict[str, Any]]:
@@ -119,10 +126,10 @@ class Log(NamedTuple):
         if self.context is None:
             yield from ({} for _ in rows)
             return
-        columns = [cells_of(column, rows) for column in self.context.columns]
+        columns = [column[rows] for column in self.context.values()]
         for cells in zip(*map(listed, columns), strict=True):
             seen = (None if cell != cell else cell for cell in cells)
-            yield dict(zip(self.context.names, seen, strict=True))
+            yield dict(zip(self.context, seen, strict=True))
 
 
 def read(
@@ -148,16 +155,110 @@ def read(
         elif Path(log).suffix in _DATABASES or "://" in str(log):
             with from_extra("paper"):
                 log = read_log(log)
-    known = columns_of(log)
-    is_agents = _OF_AGENTS.issubset(known) and propensity not in known
-    if is_agents:
-        propensity, context, offered = "probability", "context", "items"
-    names = [context] if isinstance(context, str) else list(context)
-    wanted = [item, propensity, reward, *names, *([] if offered is None else [offered])]
-    for name in wanted:
-        if name not in known:
+    parts = parts_of(log)
+    reading: _Reading | None = None
+    for batch in [log] if parts is None else parts:
+        known = columns_of(batch)
+        if reading is None:
+            names = [context] if isinstance(context, str) else list(context)
+            reading = _Reading(item, propensity, reward, names, offered, known, parts is not None)
+        reading.add(known)
+    if reading is None or not reading.chosen.n:
+        raise InvalidTableError(f"column {reward!r} is empty: at least one decision needs a reward")
+    return reading.log()
+
+
+class _Numbers:
+    """A column that grows: an array of its own or, of a table in parts, a temporary file.
+
+    Indexing returns an array; of a file, memory holds only that.
+    """
+
+    def __init__(self, kind: type, is_spooled: bool) -> None:
+        self.n, self._kind = 0, np.dtype(kind)
+        self._file = tempfile.TemporaryFile() if is_spooled else None  # noqa: SIM115 (kept open)
+        if self._file is not None:
+            weakref.finalize(self, self._file.close)
+        self._array: Any = np.empty(0, dtype=kind)
+
+    def add(self, values: Any) -> None:
+        """Append numbers; an array is taken once."""
+        self.n += len(values)
+        values = np.asarray(values, dtype=self._kind)
+        if self._file is None:
+            self._array = values
+        else:
+            self._file.write(values.tobytes())
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, rows: Any) -> Any:
+        if self._file is None or not self.n:
+            return self._array[rows]
+        self._file.flush()
+        return np.array(np.memmap(self._file, self._kind, "r", shape=(self.n,))[rows])
+
+
+class _Cells:
+    """A column of the context that grows: numbers, or labels as numbers of their levels."""
+
+    def __init__(self, n_hidden: int, is_spooled: bool) -> None:
+        self._numbers = _Numbers(float, is_spooled)
+        if n_hidden:
+            self._numbers.add(np.full(n_hidden, np.nan))
+        self._levels: dict[str, int] = {}
+
+    def add(self, column: FloatArray | Labels) -> None:
+        """Append the cells of some decisions."""
+        if isinstance(column, list):
+            known = self._levels
+            column = np.array(
+                [np.nan if each is None else known.setdefault(each, len(known)) for each in column]
+            )
+        self._numbers.add(column)
+
+    def __getitem__(self, rows: Any) -> FloatArray | Labels:
+        numbers: FloatArray = self._numbers[rows]
+        if not self._levels:
+            return numbers
+        levels = [*self._levels, None]
+        return [levels[at] for at in np.where(np.isnan(numbers), -1, numbers).astype(int)]
+
+
+class _Reading:
+    """A log that is being read, batch by batch."""
+
+    def __init__(
+        self,
+        item: str,
+        propensity: str,
+        reward: str,
+        context: list[str],
+        offered: str | None,
+        known: Mapping[str, Any],
+        in_parts: bool,
+    ) -> None:
+        self.is_agents = _OF_AGENTS.issubset(known) and propensity not in known
+        if self.is_agents:
+            propensity, context, offered = "probability", ["context"], "items"
+        self.item, self.propensity, self.reward = item, propensity, reward
+        self.context_names, self.offered_name, self.in_parts = context, offered, in_parts
+        self._check_names(known)
+        self.sets = _Sets(item, has_offers=offered is not None)
+        self.offered, self.chosen = (_Numbers(np.int32, in_parts) for _ in range(2))
+        self.propensities, self.rewards = (_Numbers(float, in_parts) for _ in range(2))
+        self.context: dict[str, _Cells] = {}
+        self.encoder = Encoder()
+        self.n_rows = self.n_without_reward = 0
+
+    def _check_names(self, known: Mapping[str, Any]) -> None:
+        offered = [] if self.offered_name is None else [self.offered_name]
+        for name in [self.item, self.propensity, self.reward, *self.context_names, *offered]:
+            if name in known:
+                continue
             need = ""
-            if name == propensity:
+            if name == self.propensity:
                 need = (
                     "; evaluation needs the probability of each choice: name its column with "
                     "propensity=…"
@@ -166,25 +267,67 @@ def read(
             error = InvalidTableError(f"the log has no column {name!r}{near}{need}")
             error.page = "docs/evaluate.md"
             raise error
-    want = f"numbers of size at most {LARGEST:g}"
-    rewards = numbers_of(reward, known[reward], want, lambda x: ~(np.abs(x) > LARGEST))
-    place = np.zeros(len(rewards))
-    if is_agents:
-        place = numbers_of("place", known["place"], "whole numbers", lambda x: x >= 0.0)
-    is_known = (rewards == rewards) & (place == 0.0)
-    chances = numbers_of(
-        propensity, known[propensity], "in (0, 1]", lambda x: (x > 0.0) & (x <= 1.0) | ~is_known
-    )
-    kept = np.flatnonzero(is_known)
-    if not len(kept):
-        raise InvalidTableError(f"column {reward!r} is empty: at least one decision needs a reward")
-    offers = None if offered is None else cells_of(known[offered], kept)
-    items = Reader(id=item, unique=False).read({item: cells_of(known[item], kept)}).items
-    sets = _always_all(items) if offers is None else _sets(items, item, offers, kept.tolist())
-    rows = _contexts({name: cells_of(known[name], kept) for name in names})
-    encoder = Encoder() if rows is None else Encoder().grown(rows)
-    n_without = int((place == 0.0).sum()) - len(kept)
-    return Log(*sets, chances[kept], rewards[kept], rows, encoder, n_without, is_agents)
+
+    def add(self, known: Mapping[str, Any]) -> None:
+        """Read some more decisions, in the order of time."""
+        first, want = self.n_rows, f"numbers of size at most {LARGEST:g}"
+        rewards = numbers_of(
+            self.reward, known[self.reward], want, lambda x: ~(np.abs(x) > LARGEST), first
+        )
+        self.n_rows += len(rewards)
+        place = np.zeros(len(rewards))
+        if self.is_agents:
+            place = numbers_of("place", known["place"], "whole numbers", lambda x: x >= 0.0, first)
+        is_known = (rewards == rewards) & (place == 0.0)
+        chances = numbers_of(
+            self.propensity,
+            known[self.propensity],
+            "in (0, 1]",
+            lambda x: (x > 0.0) & (x <= 1.0) | ~is_known,
+            first,
+        )
+        kept = np.flatnonzero(is_known)
+        self.n_without_reward += int((place == 0.0).sum()) - len(kept)
+        if not len(kept):
+            return
+        offers = None
+        if self.offered_name is not None:
+            offers = cells_of(known[self.offered_name], kept)
+        items = Reader(id=self.item, unique=False).read(
+            {self.item: cells_of(known[self.item], kept)}
+        )
+        offered, chosen = self.sets.add(items.items, offers, (first + kept).tolist())
+        self._add_contexts(
+            {name: cells_of(known[name], kept) for name in self.context_names}, len(kept)
+        )
+        self.offered.add(offered)
+        self.chosen.add(chosen)
+        self.propensities.add(chances[kept])
+        self.rewards.add(rewards[kept])
+
+    def _add_contexts(self, columns: dict[str, Any], n: int) -> None:
+        rows = _contexts(columns)
+        if rows is None and not self.context:
+            return
+        read = {} if rows is None else dict(zip(rows.names, rows.columns, strict=True))
+        self.encoder = self.encoder if rows is None else self.encoder.grown(rows)
+        for name in {**self.context, **read}:
+            cells = self.context.setdefault(name, _Cells(self.chosen.n, self.in_parts))
+            cells.add(read.get(name, np.full(n, np.nan)))
+
+    def log(self) -> "Log":
+        """Return all that was read."""
+        return Log(
+            *self.sets.found(),
+            self.offered,
+            self.chosen,
+            self.propensities,
+            self.rewards,
+            self.context or None,
+            self.encoder,
+            self.n_without_reward,
+            self.is_agents,
+        )
 
 
 def read_dsjson(path: str | os.PathLike[str], item: str = "item") -> dict[str, list[Any]]:
@@ -284,52 +427,69 @@ def _contexts(columns: dict[str, Any]) -> Rows | None:
     return Reader().read_contexts(columns)
 
 
-Sets = tuple[list[Option], list[Item], list[IntArray], IntArray, IntArray]
-"""Options, their items, sets, and for each decision its set and the chosen option, as in `Log`."""
+class _Sets:
+    """The different sets of options of a log that is being read; equal ones are found once.
 
+    Without a column of offers, all items of the log were always offered.
+    """
 
-def _always_all(items: list[Item]) -> Sets:
-    """Return the sets of a log in which every item was always offered."""
-    known = list(dict.fromkeys(items))
-    places = {item: place for place, item in enumerate(known)}
-    chosen = np.array([places[item] for item in items])
-    return [*known], known, [np.arange(len(known))], np.zeros_like(chosen), chosen
+    def __init__(self, name: str, *, has_offers: bool) -> None:
+        self._name, self._has_offers = name, has_offers
+        self._options: list[Option] = []
+        self._ids: list[Item] = []
+        self._places: dict[Any, int] = {}  # of options
+        # Of each set its number, and the places of its items.
+        self._sets: dict[tuple[Any, ...], tuple[int, dict[Item, int]]] = {}
 
+    def add(self, items: list[Item], offers: Any, rows: list[int]) -> tuple[list[int], list[int]]:
+        """Return the set and the chosen option of each decision."""
+        if not self._has_offers:
+            for item in dict.fromkeys(items):
+                self._place(item, item)
+            return [0] * len(items), [self._places[item] for item in items]
+        numbers, chosen = [], []
+        for row, item, cell in zip(rows, items, offers, strict=True):
+            number, place_of = self._set(_offers(cell, row, self._name), row)
+            if item not in place_of:
+                raise InvalidTableError(
+                    f"row {row} chose {item!r}, which is not among the offered "
+                    f"{list(place_of)[:10]}"
+                )
+            numbers.append(number)
+            chosen.append(place_of[item])
+        return numbers, chosen
 
-def _sets(items: list[Item], name: str, offered: Any, rows: list[int]) -> Sets:
-    """Return the sets of a log that says what was offered; equal ones are found once."""
-    options: list[Option] = []
-    ids: list[Item] = []
-    places: dict[Any, int] = {}  # of options
-    sets: dict[tuple[Any, ...], tuple[int, dict[Item, int]]] = {}  # number, and places of items
-    numbers, chosen = [], []
-    for row, item, cell in zip(rows, items, offered, strict=True):
-        given = _offers(cell, row, name)
+    def _set(self, given: list[Any], row: int) -> tuple[int, dict[Item, int]]:
+        """Return the number of a set, and the places of its items."""
         keys = tuple([tuple(e.items()) if isinstance(e, Mapping) else e for e in given])
         try:
-            is_new = keys not in sets
+            if keys in self._sets:
+                return self._sets[keys]
         except TypeError:
             raise InvalidTableError(
                 f"row {row} must offer features that are numbers or strings, got {given[0]!r:.60}"
             ) from None
-        if is_new:
-            for key, option in zip(keys, given, strict=True):
-                if key not in places:
-                    places[key] = len(options)
-                    options.append(option)
-                    ids.append(option[name] if isinstance(option, Mapping) else option)
-            sets[keys] = len(sets), {ids[places[key]]: places[key] for key in keys}
-            if len(sets[keys][1]) < len(keys):
-                raise InvalidTableError(f"row {row} offers an item twice: {given!r:.60}")
-        number, place_of = sets[keys]
-        if item not in place_of:
-            raise InvalidTableError(
-                f"row {row} chose {item!r}, which is not among the offered {list(place_of)[:10]}"
-            )
-        numbers.append(number)
-        chosen.append(place_of[item])
-    members = [np.array(list(place_of.values())) for _, place_of in sets.values()]
-    return options, ids, members, np.array(numbers), np.array(chosen)
+        places = [self._place(key, option) for key, option in zip(keys, given, strict=True)]
+        place_of = {self._ids[place]: place for place in places}
+        if len(place_of) < len(keys):
+            raise InvalidTableError(f"row {row} offers an item twice: {given!r:.60}")
+        self._sets[keys] = len(self._sets), place_of
+        return self._sets[keys]
+
+    def _place(self, key: Any, option: Option) -> int:
+        """Return the place of an option, perhaps a new one."""
+        if key not in self._places:
+            self._places[key] = len(self._options)
+            self._options.append(option)
+            self._ids.append(option[self._name] if isinstance(option, Mapping) else option)
+        return self._places[key]
+
+    def found(self) -> tuple[list[Option], list[Item], list[IntArray]]:
+        """Return all options, their items, and the options of each set."""
+        members = [np.array(list(place_of.values())) for _, place_of in self._sets.values()]
+        if not self._has_offers:
+            members = [np.arange(len(self._options))]
+        return self._options, self._ids, members
 
 
 def _offers(cell: Any, row: int, name: str) -> list[Any]:

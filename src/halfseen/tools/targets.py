@@ -5,6 +5,7 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen.agent.agent import Agent
 from halfseen.errors import InvalidInputError
@@ -108,23 +109,24 @@ class Models(NamedTuple):
         None predicts 0.
     """
 
-    of: IntArray
+    of: NDArray[np.int8]
     models: list[Predict | None]
 
     @classmethod
     def crossed(cls, encoded: Encoded, model: Any, seed: int) -> "Models":
         """Fit a model for each random part of the log to the others."""
         random = stream(seed, "folds")
-        of = random.permutation(len(encoded.log)) % N_FOLDS
-        others = [np.flatnonzero(of != fold) for fold in range(N_FOLDS)]
+        of = random.permutation(np.resize(np.arange(N_FOLDS, dtype=np.int8), len(encoded.log)))
+        others = (np.flatnonzero(of != fold) for fold in range(N_FOLDS))
         return cls(of, [encoded.fitted(model, rows, random) for rows in others])
 
     @classmethod
     def forward(cls, encoded: Encoded, model: Any, seed: int) -> "Models":
         """Fit a model for each block of time to the earlier ones; there is none for the first."""
         random, n = stream(seed, "blocks"), len(encoded.log)
-        of = np.arange(n) * N_BLOCKS // n
-        earlier = [np.flatnonzero(of < block) for block in range(1, N_BLOCKS)]
+        ends = [-(-block * n // N_BLOCKS) for block in range(N_BLOCKS + 1)]
+        of = np.repeat(np.arange(N_BLOCKS, dtype=np.int8), np.diff(ends))
+        earlier = (np.arange(end) for end in ends[1:-1])
         return cls(of, [None, *(encoded.fitted(model, rows, random) for rows in earlier)])
 
     def predict(self, part: Part) -> FloatArray:
@@ -232,9 +234,9 @@ def replayed(policy: Policy, encoded: Encoded, seed: int) -> tuple[IntArray, Flo
     Langford & Wang 2011). The few decisions with p < c weigh c/p. Others never happened.
     """
     log, policy = encoded.log, deepcopy(policy)
-    draws = stream(seed, "replay").random(len(log))
-    least = float(np.quantile(log.propensity, _LEAST_PROPENSITY))
-    kept = draws * log.propensity < least
+    propensity = log.propensity[:]
+    least = float(np.quantile(propensity, _LEAST_PROPENSITY))
+    kept = stream(seed, "replay").random(len(log)) * propensity < least
     uses_items = isinstance(policy, UsesItems)
     features = encoded.table if uses_items else encoded.features
     accepted = []
