@@ -489,7 +489,7 @@ def test_a_mistake_in_a_part_names_the_row_of_the_log(tmp_path):
     log = logged(100, LOGGING["skewed"])
     folder, _ = in_parts(log.assign(about="a"), tmp_path / "b")
     log.assign(about=1).to_parquet(folder / "4.parquet")
-    with pytest.raises(InvalidTableError, match="column 'about' .* strings"):
+    with pytest.raises(InvalidTableError, match=r"column 'about' .* strings"):
         evaluate(folder, ["uniform"], context=["about"])
 
 

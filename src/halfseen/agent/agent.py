@@ -38,6 +38,7 @@ from halfseen.errors import (
     UnknownDecisionError,
 )
 from halfseen.frames import Column
+from halfseen.frames.parts import Parts, logs_of, parts_of
 from halfseen.policies.abilities import Exploits, Reports, UsesContext
 from halfseen.policies.registry import policy_from_dict
 from halfseen.values import Choice, Decision, FloatArray, Item, Note, Scores
@@ -449,7 +450,15 @@ class Agent(Replica):
         A log may come in several batches. `context` is a table with a row for each row of the log.
         With a database, a log with a `key` is learned once: sending it again changes nothing, and
         a different log with the same key is refused.
+
+        Parquet files, folders of them, and frames of Dask may be larger than memory: then `rewards`
+        and `context` are names of columns. Each part is a log of its own.
         """
+        if key is not None and self.storage is None:
+            raise InvalidInputError("key= needs a database: leave it out, or use Agent.open")
+        if (parts := parts_of(table)) is not None:
+            self._observe_parts(parts, rewards, context, key)
+            return
         reader = replace(self._reader, unique=False)
         rows, contexts = reader.read(table), None
         values = checked_rewards(rewards, len(rows.items))
@@ -460,8 +469,6 @@ class Agent(Replica):
                     f"the context of a log must have a row for each of its {len(values)} rows, got "
                     f"{len(contexts.items)}"
                 )
-        if key is not None and self.storage is None:
-            raise InvalidInputError("key= needs a database: leave it out, or use Agent.open")
         with self._lock:
             self._catch_up()
             asked = Asked(rows, contexts).canonical()
@@ -477,6 +484,23 @@ class Agent(Replica):
                     raise InvalidInputError(
                         f"another log was observed with the key {key!r}: give each log its own"
                     ) from None
+
+    def _observe_parts(self, parts: Parts, reward: str, context: Any, key: str | None) -> None:
+        """Learn from a log in parts; nothing is learned if one of them cannot be read."""
+        reader, options, contexts = (
+            replace(self._reader, unique=False),
+            self._options,
+            self._context,
+        )
+        for table, rewards, about in logs_of(parts, reward, context):
+            rows = reader.read(table)
+            checked_rewards(rewards, len(rows.items))
+            options = options.grown(rows)
+            if about is not None:
+                contexts = contexts.grown(reader.read_contexts(about))
+        for number, (table, rewards, about) in enumerate(logs_of(parts, reward, context)):
+            part = None if key is None else f"{key}, part {number}"
+            self.observe(table, rewards, context=about, key=part)
 
     # What it knows
 

@@ -21,6 +21,7 @@ from halfseen.lazy import from_extra
 from halfseen.values import FloatArray
 
 _CELLS = 2_500_000  # of a batch of a Parquet file
+_INDEX = re.compile("__(null_dask_index|index_level_[0-9]+)__")  # of a frame, without a name
 _GROUP = 8  # sums that are added up at once
 
 T = TypeVar("T")
@@ -74,6 +75,38 @@ def parts_of(table: Any) -> Parts | None:
     return None
 
 
+def logs_of(parts: Parts, reward: Any, context: Any) -> Iterator[tuple[Any, list[Any], Any]]:
+    """Yield of each part of a log its other columns, its rewards, and its contexts or None.
+
+    Raises
+    ------
+    InvalidTableError
+        `reward` or `context` does not name columns.
+    """
+    from narwhals import from_native
+
+    known = list(from_native(parts.empty).columns)
+    names = [context] if isinstance(context, str) else list(context or ())
+    for name in (reward, *names):
+        if not isinstance(name, str) or name not in known:
+            raise InvalidTableError(
+                "of a log in parts, rewards and context must be names of its columns "
+                f"{', '.join(known[:10])}, got {name!r:.60}"
+            )
+    others = [name for name in known if name not in (reward, *names)]
+    for part in parts:
+        if len(part):
+            # Numbers of rows in an index are not ids: those of parts differ.
+            frame = from_native(part.reset_index() if _has_ids(part) else part)
+            given = [*others, *(name for name in frame.columns if name not in known)]
+            about = frame.select(names).to_native() if names else None
+            yield frame.select(given).to_native(), frame[reward].to_list(), about
+
+
+def _has_ids(part: Any) -> bool:
+    return getattr(getattr(part, "index", None), "name", None) is not None
+
+
 def whole(table: FloatArray) -> Parts:
     """Return an array in memory as a single part."""
     return _Whole(table)
@@ -119,11 +152,12 @@ class _Parquet(Parts):
         for file in found:
             with _reading(file), ParquetFile(file) as opened:
                 self._files[file] = opened.metadata.num_rows
-                schema = opened.schema_arrow
+                table = opened.schema_arrow.empty_table()
+            own = [name for name in table.column_names if not _INDEX.fullmatch(name)]
             if file == found[0]:
-                self.empty, names = schema.empty_table(), schema.names
-            for name in sorted({*names} ^ {*schema.names}):
-                has, lacks = (file, found[0]) if name in schema.names else (found[0], file)
+                self.empty, names = table.select(own), own
+            for name in sorted({*names} ^ {*own}):
+                has, lacks = (file, found[0]) if name in own else (found[0], file)
                 raise InvalidTableError(f"{lacks} has no column {name!r}, which {has} has")
 
     def __len__(self) -> int:
