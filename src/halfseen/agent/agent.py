@@ -142,12 +142,15 @@ class Agent(Replica):
             The database cannot be used. If it fails while it stores the decision, the message has
             the decision's id: choosing again with this id returns the decision, or makes it.
         """
-        return self._choose_until(Deadline(), options, context, k, id, explore)
+        return self.choose_until(Deadline(), options, context, k, id, explore)
 
-    def _choose_until(
+    def choose_until(
         self, deadline: Deadline, options: Any, context: Any, k: int, id: str | None, explore: bool
     ) -> Decision:
-        """Choose, or raise `Late` at a deadline without having decided."""
+        """Choose as `choose` does, or raise `Late` at a deadline without having decided.
+
+        For servers, whose clients do not wait longer.
+        """
         checks.boolean("explore", explore)
         asked = self._asked(options, context)
         n_options = len(asked.rows.items)
@@ -180,7 +183,7 @@ class Agent(Replica):
             try:
                 self._record(event, ready, deadline=deadline)
             except Taken:  # another process was faster
-                return self._choose_until(deadline, options, context, k, id, explore)
+                return self.choose_until(deadline, options, context, k, id, explore)
             except StorageError as error:
                 if deadline.is_committed:
                     raise _unknown(name, error) from error

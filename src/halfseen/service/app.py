@@ -239,7 +239,7 @@ async def rank(asked: RankRequest, request: Request) -> RankAnswer:
     remedy = f'decision {id} may be stored: send the request with "id": "{id}" to get or make it'
     deadline = Deadline(state.settings.timeout)
     choose = state.threads.call(
-        state.agent._choose_until, deadline, asked.options, asked.context, asked.k, id, True
+        state.agent.choose_until, deadline, asked.options, asked.context, asked.k, id, True
     )
     try:
         made = await choose
