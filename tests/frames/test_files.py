@@ -1,10 +1,13 @@
 """What is no table is refused, in a frame or in a file."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from halfseen.errors import InvalidTableError
-from halfseen.frames.files import columns_of
+from halfseen.frames import Reader
+from halfseen.frames.cells import Category, read_cells
+from halfseen.frames.files import cells_of, columns_of
 
 
 @pytest.mark.parametrize(
@@ -25,3 +28,16 @@ def test_what_is_no_table_is_refused(table, message, tmp_path):
         table = tmp_path / "table.csv"
     with pytest.raises(InvalidTableError, match=message):
         columns_of(table)
+
+
+def test_a_category_of_numbers_has_the_same_levels_for_agents_and_tools():
+    frame = pd.DataFrame({"zip": pd.Categorical([3.0, None, 4.5])})
+    cells = cells_of(columns_of(frame)["zip"])
+    levels = Reader().read(frame).columns
+    assert levels == [read_cells("zip", cells, isinstance(cells, Category))] == [["3", None, "4.5"]]
+
+
+def test_an_agent_reads_no_files(tmp_path):
+    (tmp_path / "table.csv").write_text("a\n1\n")
+    with pytest.raises(InvalidTableError, match="a table must be a data frame"):
+        Reader().read(str(tmp_path / "table.csv"))

@@ -197,7 +197,7 @@ REFUSED = {
     "unequal columns": ({"a": [1], "b": [1, 2]}, "equal lengths, got 2 cells in 'b' and 1 in 'a'"),
     "nothing": ([], "at least one row"),
     "an iterator": (iter([{"x": 1}]), "must be a data frame"),
-    "a list that changes its kind": ([{"x": 1}, 3], "every option must be a dict"),
+    "a list that changes its kind": ([{"x": 1}, 3], "every row must be a dict"),
 }
 
 

@@ -1,7 +1,6 @@
 """From rows to a slate: columns and levels get features in the order in which they appear."""
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -10,7 +9,8 @@ import numpy as np
 
 from halfseen import checks, state
 from halfseen.errors import ArchiveError, InvalidSlateError, InvalidTableError
-from halfseen.frames.reading import IGNORE, Category, Labels, Rows
+from halfseen.frames.cells import IGNORE, Category, Labels, is_numeral
+from halfseen.frames.reading import Rows
 from halfseen.log import logger
 from halfseen.values import LARGEST, FloatArray, Slate
 
@@ -330,14 +330,6 @@ def _warn_of_numerals(name: str, labels: Labels) -> None:
             else f"{n_numerals} of {len(words)} are numbers, such as {first!r:.40}, but not "
             f"{other!r:.40}",
         )
-
-
-def is_numeral(label: str) -> bool:
-    """Return whether a string is a finite number."""
-    try:
-        return math.isfinite(float(label))
-    except ValueError:
-        return False
 
 
 def _check_hidden(known: Column, column: FloatArray | Labels) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 
 from halfseen.errors import InvalidTableError
-from halfseen.frames.encoder import is_numeral
-from halfseen.frames.reading import Category, frame_of, named_columns, nw, read_cells
-from halfseen.lazy import from_extra
+from halfseen.frames.cells import Category, is_numeral, read_cells
+from halfseen.lazy import LazyModule, from_extra
 from halfseen.values import BoolArray, FloatArray
+
+nw = LazyModule("narwhals")  # which most requests do not need
+
+FORMS = (
+    "a data frame (pandas, polars, pyarrow), a list of dicts, a dict of columns, or an array "
+    "(n_rows, n_columns)"
+)
 
 _BLOCK = 10_000  # rows of nested cells that are read at once
 
@@ -35,29 +41,45 @@ def columns_of(table: Any, *, progress: bool = False) -> dict[str, Any]:
     """
     if isinstance(table, str | os.PathLike):
         table = _read_file(Path(table), progress)
+    return columns_in(table)
+
+
+def columns_in(table: Any) -> dict[str, Any]:
+    """Return the columns of a table in memory, as `columns_of` does."""
     if isinstance(table, np.ndarray) and table.ndim == 2:
         table = {str(at): column for at, column in enumerate(table.T)}
-    if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
-        table = {name: [row.get(name) for row in table] for name in dict.fromkeys(chain(*table))}
+    if isinstance(table, list | tuple) and table and isinstance(table[0], Mapping):
+        for at, row in enumerate(table):
+            if not isinstance(row, Mapping):
+                raise InvalidTableError(
+                    f"every row must be a dict if the first one is, got {type(row).__name__} in "
+                    f"row {at}"
+                )
+        names = dict.fromkeys(chain.from_iterable(table))
+        table = {name: [row.get(name) for row in table] for name in names}
     if isinstance(table, Mapping):
-        return named_columns(table.items())
-    frame = frame_of(table)
-    return named_columns((name, frame.get_column(name)) for name in frame.columns)
+        return _named(table.items())
+    frame = _frame_of(table)
+    return {str(name): column for name, column in frame.to_dict().items()}
 
 
 def cells_of(column: Any, rows: Any = None) -> Any:
     """Return a column as an array of numbers or a list; nested cells one after the other."""
-    column = nw.from_native(column, series_only=True, pass_through=True)
-    if rows is not None:
-        is_array = isinstance(column, np.ndarray | nw.Series)
-        column = column[rows] if is_array else [column[row] for row in rows.tolist()]
+    if isinstance(column, list):
+        return column if rows is None else [column[row] for row in rows.tolist()]
+    if isinstance(column, np.ndarray):
+        return column if rows is None else column[rows]
     if not isinstance(column, nw.Series):
-        return column
-    if column.dtype.is_nested():
+        column = nw.from_native(column, series_only=True, pass_through=True)
+    if not isinstance(column, nw.Series):  # a tuple, or a sequence of the user's own
+        return column if rows is None else [column[row] for row in rows.tolist()]
+    column = column if rows is None else column[rows]
+    kind = column.dtype
+    if kind.is_nested():
         return _blocks(column)
-    if isinstance(column.dtype, nw.Categorical | nw.Enum):
-        return Category(column.cast(nw.String).to_list())
-    cells = column.to_numpy() if column.dtype.is_numeric() else column.to_list()
+    if isinstance(kind, nw.Categorical | nw.Enum):
+        return Category(column.to_list())
+    cells = column.to_numpy() if kind.is_numeric() else column.to_list()
     return cells if isinstance(cells, list) or cells.dtype.kind in "fiu" else cells.tolist()
 
 
@@ -78,6 +100,81 @@ def numbers_of(
             "or leave out the column or the row"
         )
     return np.asarray(cells, dtype=np.float64)
+
+
+def distinct(columns: Iterable[Any]) -> list[str]:
+    """Return names of columns as strings after checking that they differ."""
+    names = list(map(str, columns))
+    if len(set(names)) < len(names):
+        raise twice(next(name for name in names if names.count(name) > 1))
+    return names
+
+
+def twice(name: str) -> InvalidTableError:
+    """Return the error for two columns with one name."""
+    return InvalidTableError(
+        f"column {name!r} appears twice: names decide what a column is, so rename or remove one"
+    )
+
+
+def _frame_of(native: Any) -> Any:
+    """Return a data frame of narwhals.
+
+    Raises
+    ------
+    InvalidTableError
+        Says that a table must have one of the forms.
+    """
+    if not hasattr(native, "collect"):  # lazy
+        names = "column_names" if hasattr(native, "column_names") else "columns"
+        distinct(getattr(native, names, ()))
+    frame = nw.from_native(native, pass_through=True, allow_series=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame
+    if isinstance(frame, nw.LazyFrame):
+        raise InvalidTableError("the table is lazy: call .collect() on it first")
+    if isinstance(frame, nw.Series):
+        raise InvalidTableError(
+            f"one column is not a table, which must be {FORMS}; one row of a pandas frame is "
+            "frame.loc[[label]]"
+        )
+    raise InvalidTableError(f"a table must be {FORMS}, got {type(native).__name__}")
+
+
+def _named(columns: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+    """Return columns by name after checking that names differ and lengths do not."""
+    read: dict[str, Any] = {}
+    n_rows = None
+    for name, cells in columns:
+        cells = _as_column(name, cells)
+        n_rows = len(cells) if n_rows is None else n_rows
+        if len(cells) != n_rows:
+            raise InvalidTableError(
+                f"columns must have equal lengths, got {len(cells)} cells in {str(name)!r} and "
+                f"{n_rows} in {next(iter(read))!r}"
+            )
+        if str(name) in read:
+            raise twice(str(name))
+        read[str(name)] = cells
+    return read
+
+
+def _as_column(name: Any, cells: Any) -> Any:
+    """Return the cells of a column of a dict after checking its form; masked ones are None."""
+    n_axes = getattr(cells, "ndim", 1)
+    if not is_column(cells) or n_axes != 1:
+        got = f"an array of {n_axes} dimensions" if n_axes != 1 else type(cells).__name__
+        raise InvalidTableError(
+            f"column {str(name)!r} of a dict must be a list or an array of one dimension, got "
+            f"{got}: a table is columns {{'price': [3, 4]}}, or a list of dicts [{{'price': 3}}, "
+            "{'price': 4}], also if it has only one row"
+        )
+    return cells.tolist() if isinstance(cells, np.ma.MaskedArray) else cells
+
+
+def is_column(value: Any) -> bool:
+    """Return whether something has the cells of a column."""
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
 
 
 def _blocks(series: Any) -> Iterator[Any]:

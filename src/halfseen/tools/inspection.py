@@ -17,10 +17,11 @@ from halfseen import checks
 from halfseen.errors import InvalidInputError, InvalidTableError
 from halfseen.factors.model import Factors, choose_rank, fit_rank
 from halfseen.factors.table import fit_table, moved_by_seeing, posteriors, search_rows
+from halfseen.frames.cells import Category, Labels, read_cells
 from halfseen.frames.encoder import Encoder
 from halfseen.frames.files import cells_of, columns_of
 from halfseen.frames.parts import parts_of
-from halfseen.frames.reading import Category, Labels, Rows, read_cells
+from halfseen.frames.reading import Rows
 from halfseen.latent.plausible import limits_of, n_implausible, plausible
 from halfseen.lazy import from_extra
 from halfseen.seeding import stream

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from halfseen import checks, params
 from halfseen.errors import InvalidSettingError, MissingExtraError
 from halfseen.frames import Encoder, Reader
-from halfseen.frames.encoder import is_numeral
+from halfseen.frames.cells import is_numeral
 from halfseen.lazy import from_extra
 from halfseen.values import BoolArray, FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world, streams

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from halfseen import checks, params
 from halfseen.errors import InvalidInputError, InvalidSettingError, InvalidTableError
 from halfseen.frames import Encoder, Reader
+from halfseen.frames.cells import read_cells
 from halfseen.frames.encoder import Column
 from halfseen.frames.files import cells_of, columns_of, numbers_of
-from halfseen.frames.reading import read_cells
 from halfseen.seeding import stream
 from halfseen.values import LARGEST, BoolArray, FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world, streams
@@ -140,7 +140,7 @@ def _encoded(columns: Mapping[str, Any]) -> tuple[FloatArray, list[Column]]:
 
     Columns in which nothing is seen have none.
     """
-    rows = Reader().read({name: cells_of(column) for name, column in columns.items()})
+    rows = Reader().read(columns)
     slate, encoder = Encoder(max_columns=len(columns)).encode(rows, dim=1)
     known = [encoder.columns[name] for name in columns if name in encoder.columns]
     order = [feature for column in known for feature in column.features]
