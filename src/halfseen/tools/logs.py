@@ -15,9 +15,9 @@ from halfseen.agent.logs import read_log
 from halfseen.checks import did_you_mean
 from halfseen.errors import InvalidTableError
 from halfseen.frames import Encoder, Reader, Rows
+from halfseen.frames.cells import Labels
 from halfseen.frames.files import cells_of, columns_of, numbers_of
 from halfseen.frames.parts import parts_of
-from halfseen.frames.reading import Labels
 from halfseen.lazy import from_extra
 from halfseen.values import LARGEST, BoolArray, FloatArray, Item
 from halfseen.values.decision import listed
