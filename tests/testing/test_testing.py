@@ -60,6 +60,15 @@ class PlaysTheWorst(Steps):
         return choice._replace(arm=int(choice.parts[0].argmin()))
 
 
+class CountsItsChoices(Steps):
+    STATE: ClassVar = {"n_choices": Real()}
+    n_choices = 0.0
+
+    def decide(self, slate):
+        self.n_choices += 1.0
+        return super().decide(slate)
+
+
 class LooksAtPositions(Steps):
     def decide(self, slate):
         return Choice.best(slate.values @ self.weights + 0.1 * np.arange(slate.n_arms))
@@ -173,6 +182,7 @@ FAULTY_POLICIES = {
     "a_log_may_come_in_any_parts": LearnsTheStartOfALog,
     "growing_equals_having_known_all_features": ForgetsWhenItGrows,
     "every_arm_has_a_score_and_the_best_is_chosen": PlaysTheWorst,
+    "deciding_changes_nothing": CountsItsChoices,
     "permuting_arms_permutes_the_choice": LooksAtPositions,
     "an_arm_with_nothing_seen_is_legal": AveragesWhatIsSeen,
     "scores_stay_finite_at_the_limits": StepsTooFar,

@@ -12,10 +12,10 @@ import numpy as np
 
 from halfseen import archive
 from halfseen.errors import InvalidSettingError
-from halfseen.policies.abilities import AwaitsRewards, Grows, UsesContext
+from halfseen.policies.abilities import AwaitsRewards, Exploits, Grows, UsesContext
 from halfseen.policies.base import Policy
 from halfseen.policies.registry import policy_to_dict, restored
-from halfseen.values import LARGEST, Decision, FloatArray, Scores
+from halfseen.values import LARGEST, Decision, FloatArray, Scores, Slate
 
 P = TypeVar("P", bound=Policy)
 Factory = Callable[[], Policy]
@@ -283,6 +283,28 @@ def every_arm_has_a_score_and_the_best_is_chosen(factory: Factory) -> None:
         expect(0 <= decision.arm < len(table), f"arm {decision.arm} of {len(table)} was chosen")
         expect_scores(decision, len(table))
         policy.learn(decision, rewards[decision.arm])
+
+
+@Check
+def deciding_changes_nothing(factory: Factory) -> None:
+    """`decide` leaves every attribute as it is, and decides the same when it is asked again."""
+    for policy, _, _ in _moments(factory):
+        slate = Slate(offers(1, policy, sizes=(4,))[0].table, id="asked twice")
+        policy.choose(slate)
+        policy.prepare(slate)
+        before, saved = policy.__dict__.copy(), state_bytes(policy)
+        hooks = [policy.decide, *([policy.exploit] if isinstance(policy, Exploits) else [])]
+        for hook in hooks:
+            ours, theirs = hook(slate), hook(slate)
+            same = ours.arm == theirs.arm and np.array_equal(ours.parts, theirs.parts)
+            expect(same, f"{hook.__name__} decides another time otherwise")
+            changed = [
+                name for name, value in vars(policy).items() if value is not before.get(name)
+            ]
+            expect(
+                not changed, f"{hook.__name__} changes {changed}: change it in prepare or advance"
+            )
+            expect(state_bytes(policy) == saved, f"{hook.__name__} changes what is saved")
 
 
 @Check
