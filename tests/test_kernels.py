@@ -15,7 +15,6 @@ from halfseen import kernels
 from halfseen.kernels import ridge
 from halfseen.linear.ridge import Ridge
 
-NOTHING = np.empty(0)
 NAN = math.nan
 FILES = [name for _, name, _ in pkgutil.iter_modules(kernels.__path__)]
 
@@ -69,25 +68,6 @@ def test_all_compiled_functions_live_among_the_kernels():
 
 
 # -- the root --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dim", [1, 2, 3, 10, 11])
-@pytest.mark.parametrize("n_points", range(1, 10))
-@pytest.mark.parametrize("zeros", ["none", "some", "all"])
-def test_measuring_with_a_sample_is_updating_and_then_measuring(dim, n_points, zeros):
-    rng = np.random.default_rng(n_points)
-    model = trained(dim)
-    points, sample = rng.normal(size=(n_points, dim)), rng.normal(size=dim + 1)
-    points[rng.random(points.shape) < 0.2] = NAN
-    if zeros != "none":
-        sample[:dim] *= 0.0 if zeros == "all" else rng.random(dim) < 0.5
-    together, apart = model.root.copy(), model.root.copy()
-    parts, expected = np.full((3, n_points), -7.0), np.full((3, n_points), -7.0)
-    ridge.update(apart, sample[:dim].copy(), sample[dim], apart[:0])
-    ridge.measure(apart, NOTHING, 0.0, points, math.inf, expected)
-    ridge.measure(together, sample[:dim].copy(), sample[dim], points, math.inf, parts)
-    assert together.tobytes() == apart.tobytes()
-    assert parts.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("dim", [1, 4, 7])

@@ -95,6 +95,20 @@ class EditsInPlace(Steps):
         self.weights = before
 
 
+class SharesItsSteps(Steps):
+    """Restores what fails, but forks write into one array."""
+
+    def setup(self):
+        super().setup()
+        self.shared, self.n_steps = np.zeros((99, self.dim)), 0
+
+    def update(self, note, reward):
+        super().update(note, reward)
+        self.n_steps += 1
+        self.shared[self.n_steps] = self.weights
+        self.weights = self.shared[self.n_steps]
+
+
 class HasNoSeed(Steps):
     def decide(self, slate):
         return Choice.best(np.random.default_rng().random(slate.n_arms))
@@ -188,6 +202,7 @@ FAULTY_POLICIES = {
     "scores_stay_finite_at_the_limits": StepsTooFar,
     "same_seed_same_trace": HasNoSeed,
     "hooks_replace_and_do_not_edit": EditsInPlace,
+    "continuations_are_independent": SharesItsSteps,
     "a_saved_policy_goes_on_bit_by_bit": SavesNothing,
     "settings_build_an_equal_policy": ChangesItsSettings,
     "memory_is_bounded": KeepsAll,

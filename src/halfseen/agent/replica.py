@@ -379,11 +379,9 @@ class Replica(Declared):
         self, rewards: Sequence[tuple[Waiting, int, float]], forgotten: Sequence[Note] = ()
     ) -> dict[str, Any]:
         """Return what changes if some rewards are learned."""
-        # Forks can take back one step only.
-        n_steps = len(rewards) + bool(forgotten)
-        if not n_steps:
+        if not rewards and not forgotten:
             return {}
-        policy = self._policy.fork() if n_steps == 1 else deepcopy(self._policy)
+        policy = self._policy.fork()
         window, lift, signs = self._rewards, self._lift, self._signs
         if forgotten and isinstance(policy, AwaitsRewards):
             policy.give_up(*forgotten)
@@ -400,7 +398,7 @@ class Replica(Declared):
         assert event.asked is not None
         ready = ready or self._encoded(event.asked, log=True, lenient=True)
         table, contexts = ready.slate.table, ready.contexts
-        policy = deepcopy(ready.policy)
+        policy = ready.policy
         policy.learn_rows(ready.slate, event.rewards, contexts)
         seen, context_seen, window = self._seen, self._context_seen, self._rewards
         for row, reward in enumerate(event.rewards):

@@ -151,7 +151,7 @@ def _eliminate(row, next_row, rests, first, u):
         r3[k] = (r3[k] - a3 * x) - b3 * y
 
 
-@compiled(void(out_1, in_1, float64, out_2, int64), **_FUSED)
+@compiled(void(in_1, in_1, float64, out_2, int64), **_FUSED)
 def _measure_bounded(root, point, limit, parts, at):
     """Write estimate and squared width of one point, with the entries of u clipped to the limit."""
     dim = point.shape[0]
@@ -170,23 +170,16 @@ def _measure_bounded(root, point, limit, parts, at):
     parts[2, at] = square
 
 
-@compiled(void(out_1, in_1, float64, in_2, float64, out_2), **_FUSED)
-def measure(root, point, reward, points, limit, parts):
+@compiled(void(in_1, in_2, float64, out_2), **_FUSED)
+def measure(root, points, limit, parts):
     """Write estimate and squared width of every point, in one pass over the root for four of them.
 
-    If there is a sample (a `point` that is not empty, with its reward), it is added in the same
-    pass. The arithmetic of each point is the same as for a single point after an `update`. Entries
-    of u are clipped to `limit`, which keeps numbers finite if samples of very different size cause
-    large rounding errors.
+    The arithmetic of each point is the same as for a single point. Entries of u are clipped to
+    `limit`, which keeps numbers finite if samples of very different size cause large rounding
+    errors.
     """
     n_points, dim = points.shape
-    sample = np.empty(dim + 1 if point.shape[0] > 0 and n_points > 0 else 0)
-    if sample.shape[0] > 0:
-        for i in range(dim):
-            sample[i] = point[i] if point[i] == point[i] else 0.0
-        sample[dim] = reward
     rests, squares, u = np.empty((4, dim + 1)), np.empty(4), np.empty(8)
-    growth = 1.0
     for first in range(0, n_points, 4):
         count = min(4, n_points - first)
         for a in range(4):
@@ -197,8 +190,6 @@ def measure(root, point, reward, points, limit, parts):
             squares[a] = 0.0
         at = 0
         for i in range(0, dim, 2):
-            if first == 0 and sample.shape[0] > 0:
-                growth *= _turn_rows(root, at, sample, i, root[:0])
             following = at + dim - i + 1
             end = following + dim - i
             for a in range(4):
@@ -216,8 +207,6 @@ def measure(root, point, reward, points, limit, parts):
             parts[2, first + a] = squares[a]
             if not squares[a] <= limit * limit:  # also true for NaN
                 _measure_bounded(root, points[first + a], limit, parts, first + a)
-    if sample.shape[0] > 0:
-        _count(root, 2.0 * np.log(growth), 1)
 
 
 @compiled(void(in_1, out_2), **_FUSED)

@@ -20,6 +20,7 @@ from halfseen.latent.features import Features
 from halfseen.latent.projection import projected
 from halfseen.latent.settings import Settings
 from halfseen.latent.statistics import Statistics, sums_by_item
+from halfseen.linear.versions import Growing
 from halfseen.values import FloatArray
 from halfseen.values.rows import Keys, item_keys, row_keys, widened_rows
 
@@ -31,7 +32,6 @@ MOST_ARMS = 5000
 more add little and cost time."""
 
 _FEWEST_ARMS = 16
-_FIRST_SIZE = 64
 # Arms on which the projection onto the features of a new model is fitted.
 _PROJECTED_ARMS = 2000
 
@@ -136,23 +136,25 @@ class History:
         Of the other rewards, in the features of the present epoch.
     """
 
-    __slots__ = ("_memory", "_n", "summary")
+    __slots__ = ("_rows", "summary")
 
     def __init__(self, rows: Observations, summary: Statistics | None = None) -> None:
-        self._memory, self._n, self.summary = rows, len(rows.rounds), summary
+        self._rows, self.summary = Growing(rows), summary
 
     @classmethod
     def empty(cls, dim: int, context_dim: int) -> "History":
         """Return a history without rewards."""
-        return cls(_allocated(0, dim, context_dim))
+        whole, real = np.zeros(0, dtype=np.int64), np.zeros(0)
+        arms, contexts = np.zeros((0, dim)), np.zeros((0, context_dim))
+        return cls(Observations(whole, arms, contexts, whole, real, real, real, real))
 
     def __len__(self) -> int:
-        return self._n
+        return len(self._rows)
 
     @property
     def rows(self) -> Observations:
         """The rows that are kept: arms that were merged, and later rewards."""
-        return self._memory.select(slice(self._n))
+        return Observations(*self._rows.columns)
 
     def plus(
         self,
@@ -163,28 +165,16 @@ class History:
         reward: float,
         level: float = 0.0,
     ) -> "History":
-        """Return the history with one more reward; this one must not be changed any more.
-
-        The level is subtracted from the reward.
-        """
-        n, memory = self._n, self._memory
-        if n == len(memory.rounds):
-            memory = _allocated(
-                max(_FIRST_SIZE, 2 * n), memory.arms.shape[1], memory.contexts.shape[1]
-            )
-            for new, old in zip(memory, self._memory, strict=True):
-                new[:n] = old
-        values: tuple[Any, ...] = (round, arm, context, item, reward - level, 1.0, 0.0, level)
-        for column, value in zip(memory, values, strict=True):
-            column[n] = value
-        more = History(memory, self.summary)
-        more._n = n + 1
+        """Return the history with one more reward, from which the level is subtracted."""
+        more = object.__new__(History)
+        row = (round, arm, context, item, reward - level, 1.0, 0.0, level)
+        more._rows, more.summary = self._rows.plus(row), self.summary
         return more
 
     @property
     def last_level(self) -> float:
         """The level that was subtracted from the last row."""
-        return float(self._memory.levels[self._n - 1]) if self._n else 0.0
+        return float(self.rows.levels[-1]) if len(self) else 0.0
 
     def without_drift(self, path: Path, single: NDArray[np.int64]) -> "History":
         """Return the history with the level of a path subtracted from single rewards."""
@@ -244,13 +234,3 @@ class History:
         arms = widened_rows(rows.arms, dim, first_levels)
         contexts = widened_rows(rows.contexts, context_dim, context_first_levels)
         return History(rows._replace(arms=arms, contexts=contexts), self.summary)
-
-
-def _allocated(n: int, dim: int, context_dim: int) -> Observations:
-    return Observations(
-        np.zeros(n, dtype=np.int64),
-        np.zeros((n, dim)),
-        np.zeros((n, context_dim)),
-        np.zeros(n, dtype=np.int64),
-        *np.zeros((4, n)),
-    )

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen.lazy import LazyModule
+from halfseen.linear.versions import Entries, Version
 from halfseen.values import FloatArray
 from halfseen.values.rows import Keys
 
@@ -53,9 +54,7 @@ class ItemPosterior(NamedTuple):
 class Items:
     """What is known of the coefficients of each item.
 
-    Forks share the memory, and only one of them may write to it: the latest reward waits in
-    `_waiting` until a later call shows which fork continues. An item without rewards has the first
-    place of the memory, that of the prior.
+    An item without rewards has the first place of the memory, that of the prior.
 
     Parameters
     ----------
@@ -64,19 +63,18 @@ class Items:
         Stacked, in the order of keys.
     """
 
-    __slots__ = ("_places", "_posteriors", "_waiting")
+    __slots__ = ("_places", "_posteriors")
 
     def __init__(self, keys: Keys, posteriors: ItemPosterior) -> None:
-        self._places = {key: place for place, key in enumerate(keys.tolist(), 1)}
+        self._places = Entries({key: place for place, key in enumerate(keys.tolist(), 1)})
         n_columns, n_sums = posteriors.sums.shape[1:]
         prior = ItemPosterior(np.eye(n_columns), np.zeros((n_columns, n_sums)))
-        self._posteriors = ItemPosterior(
+        self._posteriors = Version(
             *(
                 np.ascontiguousarray(np.concatenate([first[None], each]))
                 for first, each in zip(prior, posteriors, strict=True)
             )
         )
-        self._waiting: tuple[int, ItemPosterior] | None = None
 
     @classmethod
     def unknown(cls, n_columns: int, n_features: int) -> "Items":
@@ -85,26 +83,23 @@ class Items:
         return cls(np.empty(0, dtype=np.uint64), ItemPosterior(*nothing))
 
     def __len__(self) -> int:
-        self._settle()
         return len(self._places)
 
     def fork(self) -> "Items":
-        """Return a copy that continues in place of this one, which must not be changed any more."""
+        """Return an independent copy."""
         fork = object.__new__(Items)
         fork._places, fork._posteriors = self._places, self._posteriors
-        fork._waiting = self._waiting
         return fork
 
     def sorted(self) -> tuple[Keys, ItemPosterior]:
         """Return the keys of all items, ascending, and their posteriors."""
-        self._settle()
         keys = np.array(sorted(self._places), dtype=np.uint64)
         return keys, self.of_each(keys)
 
     def of_each(self, keys: Keys) -> ItemPosterior:
         """Return the posteriors of arms, stacked."""
         places = self._places_of(keys)
-        return ItemPosterior(*(each[places] for each in self._posteriors))
+        return ItemPosterior(*(each[places] for each in self._posteriors.columns))
 
     def conditioned(
         self, keys: Keys, c: FloatArray, phi: FloatArray
@@ -114,7 +109,7 @@ class Items:
         φ̃ overwrites φ in `phi`.
         """
         places, means, variances = self._places_of(keys), np.zeros(len(phi)), np.empty(len(phi))
-        _arm_features.condition(*self._posteriors, places, c, phi, means, variances)
+        _arm_features.condition(*self._posteriors.columns, places, c, phi, means, variances)
         return phi, means, variances
 
     def coefficients(self, keys: Keys, a: FloatArray) -> FloatArray:
@@ -127,32 +122,28 @@ class Items:
         self, key: int, c: FloatArray, phi: FloatArray, target: float
     ) -> tuple[FloatArray, float]:
         """Learn a reward; return the sample that it adds to the regression of a."""
-        self._settle()
         place, row = self._places.get(key, 0), np.append(phi, target)
-        covariance, sums = (each[place] for each in self._posteriors)
+        covariance, sums = (each[place] for each in self._posteriors.columns)
         gain = covariance @ c
         grown = 1.0 + max(0.0, float(gain @ c))
-        if place or len(self._places) < items_kept(len(c), len(phi)):
+        sample = (row - gain @ sums) / math.sqrt(grown)
+        if place or len(self) < items_kept(len(c), len(phi)):
             covariance = covariance - gain[:, None] * (gain / grown)  # Sherman–Morrison
-            self._waiting = key, ItemPosterior(covariance, sums + c[:, None] * row)
-        row = (row - gain @ sums) / math.sqrt(grown)
-        return row[:-1], float(row[-1])
+            self._keep(key, place, ItemPosterior(covariance, sums + c[:, None] * row))
+        return sample[:-1], float(sample[-1])
 
-    def _settle(self) -> None:
-        """Write the waiting posterior; harmless if repeated."""
-        if self._waiting is None:
-            return
-        key, posterior = self._waiting
-        place = self._places.setdefault(key, len(self._places) + 1)
-        if place == len(self._posteriors.sums):
-            self._posteriors = ItemPosterior(
-                *(np.concatenate([each, np.zeros_like(each)]) for each in self._posteriors)
+    def _keep(self, key: int, place: int, posterior: ItemPosterior) -> None:
+        """Write the posterior of an item; the place is 0 if it is new."""
+        is_new, posteriors = place == 0, self._posteriors
+        if is_new:
+            place = len(self) + 1
+            self._places = self._places.plus(key, place)
+        if place == len(posteriors.columns[1]):
+            posteriors = Version(
+                *(np.concatenate([each, np.zeros_like(each)]) for each in posteriors.columns)
             )
-        for column, value in zip(self._posteriors, posterior, strict=True):
-            column[place] = value
-        self._waiting = None
+        self._posteriors = posteriors.written(place, posterior, is_new=is_new)
 
     def _places_of(self, keys: Keys) -> NDArray[np.int64]:
-        self._settle()
         get = self._places.get
         return np.array([get(key, 0) for key in keys.tolist()], dtype=np.int64)

@@ -31,7 +31,7 @@ class Sample:
         self._rows = Reservoir(1 + dim, max_rows=max_rows, seed=seed, recent=recent)
 
     def plus(self, table: FloatArray, items: NDArray[np.int64] | None) -> "Sample":
-        """Return the sample with more rows (n, dim); this one must not be changed any more."""
+        """Return the sample with more rows (n, dim)."""
         rows = np.empty((len(table), self._rows.dim))
         rows[:, 0] = NO_ITEM if items is None else items
         rows[:, 1:] = table

@@ -356,7 +356,7 @@ class LatentUcb(
             return None
         if epoch.width_model is not None:
             return epoch.width_model
-        widths = model.copied()
+        widths = model
         for note in self._pending.values():
             widths, _ = widths.updated(*self._row(note), widths.shift)
         self._epoch = epoch._replace(width_model=widths)

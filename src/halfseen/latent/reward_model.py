@@ -229,10 +229,6 @@ class RewardModel(NamedTuple):
         own = np.sqrt(arms.item_variances) if self.features.n_items else None
         return win_shares(keys, estimates / self.scales.noise_scale, white, played, random, own)
 
-    def copied(self) -> "RewardModel":
-        """Return an independent copy."""
-        return self._replace(ridge=self.ridge.copied(), items=Items(*self.items.sorted()))
-
     def residuals(self, rows: Observations) -> FloatArray:
         """Return rewards minus estimates, shape (n,)."""
         phi, c = self.design(rows.arms, rows.contexts)
@@ -270,7 +266,7 @@ class RewardModel(NamedTuple):
         *,
         moves_level: bool = True,
     ) -> tuple["RewardModel", float]:
-        """Return the model with one more reward; this one must not be updated again.
+        """Return the model with one more reward.
 
         Also returns the square of the reward's residual, in units of its predictive variance. While
         other rewards are pending (`moves_level` is False), the level stays: clicks come early, and

@@ -189,7 +189,7 @@ class Moments:
         self.add(Slate.of(slate, self.dim).table)
 
     def fork(self) -> "Moments":
-        """Return a copy to which arms can be added; this one can still be read."""
+        """Return an independent copy."""
         fork = object.__new__(Moments)
         fork.dim, fork.n_arms, fork.count_pairs = self.dim, self.n_arms, self.count_pairs
         fork._products, fork._pairs = self._products, self._pairs  # replaced, never changed

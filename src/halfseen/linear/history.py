@@ -2,20 +2,19 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import checks
 from halfseen.errors import ArchiveError
+from halfseen.linear.versions import Growing, Version
 from halfseen.seeding import stream
 from halfseen.state import ARMS, Array, Maybe, Value, Whole
 from halfseen.values import LARGEST, FloatArray
 
 LARGEST_GROWTH = 1e6
-
-_FIRST_ROOM = 64
 
 
 def next_start(start: int, growth: float) -> int:
@@ -55,44 +54,34 @@ class Played:
         )
     }
 
-    __slots__ = ("_arms", "_n_played", "_rewards", "_rounds", "dim")
+    __slots__ = ("_rows", "dim")
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
-        self._n_played = 0
-        self._rounds: NDArray[np.int64] = np.zeros(_FIRST_ROOM, dtype=np.int64)
-        self._arms: FloatArray = np.zeros((_FIRST_ROOM, dim))
-        self._rewards: FloatArray = np.zeros(_FIRST_ROOM)
+        nothing = np.zeros((0, dim)), np.zeros(0), np.zeros(0, dtype=np.int64)
+        self._rows = Growing(nothing)
 
     def __len__(self) -> int:
-        return self._n_played
+        return len(self._rows)
 
     def fork(self) -> "Played":
-        """Return a copy that continues in place of this one, which must not be changed any more."""
+        """Return an independent copy."""
         fork = object.__new__(Played)
-        fork.dim, fork._n_played = self.dim, self._n_played
-        fork._rounds, fork._arms, fork._rewards = self._rounds, self._arms, self._rewards
+        fork.dim, fork._rows = self.dim, self._rows
         return fork
 
     def append(self, round: int, arm: FloatArray, reward: float) -> None:
         """Keep one played arm, NaN where hidden, shape (dim,)."""
-        n = self._n_played
-        if n == len(self._arms):
-            self._grow(2 * n)
-        self._rounds[n], self._arms[n], self._rewards[n] = round, arm, reward
-        self._n_played = n + 1
+        self._rows = self._rows.plus((arm, reward, round))
 
     @property
     def columns(self) -> Columns:
         """What is kept, in the order in which rewards came."""
-        n = self._n_played
-        return Columns(self._arms[:n], self._rewards[:n], self._rounds[:n])
+        return Columns(*self._rows.columns)
 
     @columns.setter
     def columns(self, columns: Columns) -> None:
-        self._arms, self._rewards, self._rounds = columns
-        self._n_played = len(columns.rounds)
-        self._grow(max(_FIRST_ROOM, self._n_played))
+        self._rows = Growing(columns)
 
     def samples(self) -> Columns:
         """Return `columns`, sorted by round."""
@@ -110,18 +99,6 @@ class Played:
         kept = Played(self.dim)
         kept.columns = Columns(arms[chosen], rewards[chosen], rounds[chosen])
         return kept
-
-    def _grow(self, room: int) -> None:
-        self._rounds, self._arms, self._rewards = [
-            _grown(column, self._n_played, room)
-            for column in (self._rounds, self._arms, self._rewards)
-        ]
-
-
-def _grown(column: NDArray[Any], n_kept: int, room: int) -> NDArray[Any]:
-    grown = np.zeros((room, *column.shape[1:]), dtype=column.dtype)
-    grown[:n_kept] = column[:n_kept]
-    return grown
 
 
 # Rows whose places are drawn at once: a generator per slate would be slower than the slate.
@@ -179,7 +156,7 @@ class Reservoir:
     }
 
     __slots__ = (
-        "_block", "_draws", "_latest", "_next", "_numbers",
+        "_draws", "_kept", "_latest", "_next",
         "dim", "max_rows", "n_arms", "recent", "seed",
     )  # fmt: skip
 
@@ -189,63 +166,65 @@ class Reservoir:
         self.seed = checks.integer("seed", seed, 0)
         self.recent = recent
         self.n_arms = 0
-        # The system allocates this memory only when it is written to.
-        self._block = np.empty((self.max_rows, self.dim))
-        # The numbers of the kept rows, counted from 0; None while all rows are kept.
-        self._numbers: NDArray[np.int64] | None = None
+        # The kept rows; from the first that is replaced on also their numbers, counted from 0. The
+        # system allocates this memory only when it is written to.
+        self._kept = Version(np.empty((self.max_rows, self.dim)))
         # No row from the latest ones up to this number replaces a kept one.
         self._next = self.max_rows
-        # The latest rows, which may replace kept ones, and the number of the first. Forks share the
-        # block, so these wait until the fork is known to be the one that continues.
+        # The latest rows and the number of the first. They wait until the next call, which shows
+        # that this fork goes on.
         self._latest: tuple[int, FloatArray] | None = None
         self._draws: _Draws | None = None
 
     def fork(self) -> "Reservoir":
-        """Return a copy that continues in place of this one, which must not be changed any more."""
+        """Return an independent copy."""
         fork = object.__new__(Reservoir)
         fork.dim, fork.max_rows, fork.seed = self.dim, self.max_rows, self.seed
         fork.recent, fork.n_arms, fork._latest = self.recent, self.n_arms, self._latest
-        fork._block, fork._numbers, fork._next = self._block, self._numbers, self._next
-        fork._draws = self._draws
+        fork._kept, fork._next, fork._draws = self._kept, self._next, self._draws
         return fork
 
     @property
     def rows(self) -> FloatArray:
         """The kept rows, shape (n, dim), in an array that changes with the next `add`."""
         self._place_latest()
-        return self._block[: self.n_arms]
+        return self._kept.columns[0][: self.n_arms]
 
     @rows.setter
     def rows(self, rows: FloatArray) -> None:
         if len(rows) != min(self.n_arms, self.max_rows):
             raise ArchiveError(f"{self.n_arms} arms cannot leave a sample of {len(rows)}")
-        self._block[: len(rows)] = rows
+        self._kept = self._kept.written(slice(len(rows)), (rows,), is_new=True)
 
     def add(self, rows: FloatArray) -> None:
         """Add rows, shape (n, dim), in order; the array must not be changed afterwards."""
         self._place_latest()
         end = self.n_arms + len(rows)
-        if end <= self.max_rows:
-            self._block[self.n_arms : end] = rows
-        elif end > self._next:
+        if end <= self.max_rows or end > self._next:
             self._latest = self.n_arms, rows
         self.n_arms = end
 
     def _place_latest(self) -> None:
-        """Let the latest rows replace kept ones; harmless if repeated."""
+        """Keep the latest rows, which may replace others; harmless if repeated."""
         if self._latest is None:
             return
-        first, rows = self._latest
-        numbers = np.arange(self.max_rows) if self._numbers is None else self._numbers
+        first, rows = cause = self._latest
         end = first + len(rows)
+        if end <= self.max_rows:
+            new = slice(first, end)
+            self._kept = self._kept.written(new, (rows,), cause=cause, is_new=True)
+            self._latest = None
+            return
+        if len(self._kept.columns) == 1:
+            self._number(np.arange(self.max_rows))
         for block in range(first // _DRAWS, end // _DRAWS + 1):
             _, kept, places = self._drawn(block)
             start, stop = kept.searchsorted([first, end])
-            # For equal places the last row wins.
-            self._block[places[start:stop]] = rows[kept[start:stop] - end]
-            numbers[places[start:stop]] = kept[start:stop]
+            numbers = kept[start:stop]  # for equal places the last row wins
+            values = rows[numbers - end], numbers
+            self._kept = self._kept.written(places[start:stop], values, cause=cause)
         self._next = int(kept[stop]) if stop < len(kept) else (block + 1) * _DRAWS
-        self._numbers, self._latest = numbers, None
+        self._latest = None
 
     def _drawn(self, block: int) -> _Draws:
         """Return the draws of a block, which many slates share."""
@@ -257,7 +236,24 @@ class Reservoir:
     def numbers(self) -> NDArray[np.int64]:
         """Positions of the kept rows among all rows, counted from 0, shape (n,)."""
         self._place_latest()
-        return np.arange(len(self.rows)) if self._numbers is None else self._numbers
+        numbers = self._kept.columns[1:]
+        return numbers[0] if numbers else np.arange(len(self.rows))
+
+    def _number(self, numbers: NDArray[np.int64]) -> None:
+        """Continue with the numbers of the kept rows, in memory of its own."""
+        self._kept = Version(self._kept.columns[0].copy(), numbers)
+
+    @property
+    def _numbers(self) -> NDArray[np.int64] | None:
+        """For files: None while all rows are kept."""
+        return self._kept.columns[1] if len(self._kept.columns) > 1 else None
+
+    @_numbers.setter
+    def _numbers(self, numbers: NDArray[np.int64] | None) -> None:
+        if numbers is not None:
+            if self.n_arms <= self.max_rows:
+                raise ArchiveError("numbers must be None while all rows are kept")
+            self._number(numbers)
 
     def widened(self, rows: FloatArray, max_rows: int) -> "Reservoir":
         """Return the reservoir with more features: its rows (n, new dim), at most `max_rows`."""
@@ -267,14 +263,13 @@ class Reservoir:
             random = stream(self.seed, "reservoir", "smaller", str(self.n_arms))
             kept = np.sort(random.choice(len(rows), max_rows, replace=False))
             rows, numbers = rows[kept], numbers[kept]
-        wider._block[: len(rows)] = rows
+        wider._kept = wider._kept.written(slice(len(rows)), (rows,), is_new=True)
         if self.n_arms > max_rows:
-            wider._numbers = numbers.copy()
+            wider._number(numbers.copy())
         wider.n_arms = self.n_arms
         return wider
 
     def after_loading(self) -> None:
         """Raise ArchiveError unless saved numbers can be those of the kept rows."""
-        numbers = self._numbers
-        if numbers is not None and (self.n_arms <= self.max_rows or numbers.max() >= self.n_arms):
-            raise ArchiveError("numbers must be those of kept rows, and None while all are kept")
+        if self.n_arms and self.numbers.max() >= self.n_arms:
+            raise ArchiveError("numbers must be those of kept rows")

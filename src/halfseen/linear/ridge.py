@@ -104,9 +104,7 @@ class Ridge:
 
     A NaN entry of a point counts as zero: points are zero-filled when they are read.
 
-    The latest sample waits until the next scores are computed and enters in the same pass over the
-    root. Forks share the root. The number of the waiting sample shows whether another fork has
-    already added it.
+    Forks share the root, which is replaced and never changed.
 
     Parameters
     ----------
@@ -133,7 +131,7 @@ class Ridge:
 
     STATE: ClassVar = {"root": Array((None,), low=-LARGEST_POINT, high=LARGEST_POINT)}
 
-    __slots__ = ("_limit", "_root", "_waiting", "dim", "ridge")
+    __slots__ = ("_limit", "dim", "ridge", "root")
 
     def __init__(self, dim: int, *, ridge: float) -> None:
         self.dim = checks.integer("dim", dim, 1)
@@ -141,27 +139,8 @@ class Ridge:
         self.ridge = checks.real("ridge", ridge, SMALLEST_RIDGE, LARGEST)
         # ‖R'⁻¹z‖ is at most ‖z‖/√λ: more than twice that is rounding.
         self._limit = 2.0 * LARGEST * math.sqrt(dim / self.ridge)
-        self._root = np.zeros(dim * (dim + 3) // 2 + 2)
-        self._root[_row_starts(dim)] = math.sqrt(self.ridge)
-        self._waiting: tuple[FloatArray, float, float] | None = None
-
-    @property
-    def root(self) -> FloatArray:
-        """Factor, whitened response and counts, including all samples."""
-        point, reward = self._missing_sample()
-        if len(point):
-            _kernels.update(self._root, point, reward, _NOTHING)
-        return self._root
-
-    @root.setter
-    def root(self, root: FloatArray) -> None:
-        self._root, self._waiting = root, None
-
-    def _missing_sample(self) -> tuple[FloatArray, float]:
-        """Return the sample that is not yet in the root, or an empty point if there is none."""
-        if self._waiting is None or self._waiting[2] <= self._root.item(-1):
-            return _NOTHING, 0.0
-        return self._waiting[:2]
+        self.root: FloatArray = np.zeros(dim * (dim + 3) // 2 + 2)
+        self.root[_row_starts(dim)] = math.sqrt(self.ridge)
 
     @property
     def log_det(self) -> float:
@@ -228,33 +207,30 @@ class Ridge:
         self, factor: FloatArray, white: FloatArray, log_det: float, n_samples: int
     ) -> None:
         """Continue from another factor, shape (dim, dim), and whitened response, shape (dim,)."""
-        factor = checked_array(factor, (self.dim, self.dim))
-        _kernels.pack(factor, checked_array(white, (self.dim,)), self._root)
-        self._root[-2:], self._waiting = (log_det, n_samples), None
+        factor, root = checked_array(factor, (self.dim, self.dim)), np.empty(len(self.root))
+        _kernels.pack(factor, checked_array(white, (self.dim,)), root)
+        root[-2:] = log_det, n_samples
+        self.root = root
 
     def update(self, point: FloatArray, reward: float) -> None:
-        """Add one sample; `point`, shape (dim,), must not be changed afterwards."""
-        point = checked_array(point, (self.dim,))
-        self._waiting = point, reward, self.root.item(-1) + 1.0
+        """Add one sample; `point` has shape (dim,)."""
+        point, root = checked_array(point, (self.dim,)), self.root.copy()
+        _kernels.update(root, point, reward, _NOTHING)
+        self.root = root
 
     def update_recorded(self, point: FloatArray, reward: float) -> FloatArray:
         """Add one sample; return cosine and sine of each row's rotation, shape (dim, 2)."""
+        point, root = checked_array(point, (self.dim,)), self.root.copy()
         turns = np.empty((self.dim, 2))
-        _kernels.update(self.root, checked_array(point, (self.dim,)), reward, turns.ravel())
+        _kernels.update(root, point, reward, turns.ravel())
+        self.root = root
         return turns
 
     def fork(self) -> "Ridge":
-        """Return a copy that continues in place of this one, which must not be changed any more."""
-        fork = object.__new__(Ridge)
-        fork.dim, fork.ridge, fork._limit = self.dim, self.ridge, self._limit
-        fork._root, fork._waiting = self._root, self._waiting
-        return fork
-
-    def copied(self) -> "Ridge":
         """Return an independent copy."""
-        copy = self.fork()
-        copy._root, copy._waiting = self.root.copy(), None
-        return copy
+        fork = object.__new__(Ridge)
+        fork.dim, fork.ridge, fork._limit, fork.root = self.dim, self.ridge, self._limit, self.root
+        return fork
 
     def widened(self, dim: int) -> "Ridge":
         """Return the same regression with more dimensions, which no sample has used."""
@@ -271,8 +247,9 @@ class Ridge:
         bit.
         """
         points = checked_array(points, (len(points), self.dim))
-        rewards = checked_array(rewards, (len(points),))
-        _kernels.insert(self.root, points, rewards)
+        rewards, root = checked_array(rewards, (len(points),)), self.root.copy()
+        _kernels.insert(root, points, rewards)
+        self.root = root
 
     def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ⟨z, estimate⟩ and ‖z‖_{V⁻¹} of many points, shape (n, dim)."""
@@ -285,9 +262,8 @@ class Ridge:
         `radius` returns the factor of the widths for a given `log_det` and `n_samples`.
         """
         points = checked_array(points, (len(points), self.dim))
-        parts, root = np.empty((3, len(points))), self._root
-        point, reward = self._missing_sample()
-        _kernels.measure(root, point, reward, points, self._limit, parts)
+        parts, root = np.empty((3, len(points))), self.root
+        _kernels.measure(root, points, self._limit, parts)
         factor = radius(root.item(-2), root.item(-1))
         if not 0.0 <= factor < math.inf:
             raise InvalidSettingError(f"a radius must be finite and not negative, got {factor}")
@@ -295,7 +271,7 @@ class Ridge:
 
     def after_loading(self) -> None:
         """Raise ArchiveError unless a saved root gives finite scores for every slate."""
-        root, pivots = self._root, _row_starts(self.dim)
+        root, pivots = self.root, _row_starts(self.dim)
         if len(root) != pivots[-1] + 4:
             raise ArchiveError(f"a root in {self.dim} dimensions cannot have {len(root)} entries")
         checks.integer("n_samples", int(root[-1]), 0, checks.LARGEST_HORIZON)

@@ -111,7 +111,7 @@ class Projection:
 
     def fork(self) -> "Projection":
         """Return an independent copy."""
-        return Projection(self.basis, self.inside.copied(), self.shadow.copy())
+        return Projection(self.basis, self.inside.fork(), self.shadow.copy())
 
     def learn(self, model: Ridge, arm: FloatArray, reward: float) -> None:
         """Add a sample to the regression in all features and to its projection."""
@@ -329,7 +329,7 @@ class Pslb(Optimism, Draws, Reports, Policy):
 
     def update(self, note: Note, reward: float) -> None:
         """Add the arm to the regression, and to its projection on the subspace."""
-        model = self._model.copied()
+        model = self._model.fork()
         if self._projection is None:
             model.update(note.arm, reward)
         else:

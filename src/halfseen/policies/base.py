@@ -3,7 +3,6 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -101,7 +100,7 @@ class Policy(Steps, Declared, ABC):
     ) -> None:
         """Learn rewards of arms, each from a round in which it was the only one offered.
 
-        `contexts`, shape (n_arms, context_dim), has a row for each arm. Call it on a copy.
+        `contexts`, shape (n_arms, context_dim), has a row for each arm.
         """
         for arm, reward in zip(slate.one_by_one(contexts), rewards, strict=True):
             self.prepare(arm)
@@ -187,13 +186,15 @@ class Policy(Steps, Declared, ABC):
         parts a log is learned. `rewards` has one entry per arm, `contexts` shape (n, context_dim).
         Exceptions are those of `choose` and `learn`.
         """
-        trial = deepcopy(self)  # a fork can take back one step only, and this is a step per arm
-        slate = trial._checked(options, None, items)
-        given, table = checked_rewards(rewards, slate.n_arms), slate.contexts(contexts)
-        if table is not None:
-            trial._check_context(table.shape[1])
-        trial.learn_rows(slate, given, table)
-        self.__dict__ = trial.__dict__
+
+        def step() -> None:
+            slate = self._checked(options, None, items)
+            given, table = checked_rewards(rewards, slate.n_arms), slate.contexts(contexts)
+            if table is not None:
+                self._check_context(table.shape[1])
+            self.learn_rows(slate, given, table)
+
+        self._attempt(step)
 
     def score(self, options: Any, *, context: Any = None, items: Any = None) -> Scores:
         """Return what the policy expects of arms, without choosing one and without any change.
@@ -282,8 +283,9 @@ class Policy(Steps, Declared, ABC):
             raise UnknownDecisionError(
                 f"{type(self).__name__}.{verb} needs one of its own decisions, got {got:.60}"
             )
-        self.check_note(decision.note)
-        return decision.note.widened(self.dim, self.context_dim)
+        note = decision.note
+        self.check_note(note)
+        return note.widened(self.dim, self.context_dim)
 
     def _ask(self, answer: Callable[[Slate], T], options: Any, context: Any, items: Any) -> T:
         """Return an answer about options, without any change."""

@@ -378,6 +378,23 @@ def hooks_replace_and_do_not_edit(factory: Factory) -> None:
             )
 
 
+@Check
+def continuations_are_independent(factory: Factory) -> None:
+    """Whatever happens to one fork of a policy, others learn and decide as if it were alone."""
+    for policy, decisions, _ in _moments(factory, (2, 8, 40)):
+        alone = [copy_of(policy) for _ in range(3)]
+        forks = [policy.fork(), policy.fork(), policy]
+        rounds = [offers_in(policy.dim, 12, (4, 40), seed=seed) for seed in range(3)]
+        for policies in (forks, alone):
+            for at in range(12):
+                for each, offered, sign in zip(policies, rounds, (1.0, -1.0, 3.0), strict=True):
+                    _continue(each, offered[at], decisions if at == 5 else (), sign)
+        for one, other in zip(forks, alone, strict=True):
+            expect(state_bytes(one) == state_bytes(other), "a fork has changed another one")
+            table = rounds[0][0].table
+            expect_same(one.choose(table), other.choose(table), "in a fork")
+
+
 # Memory
 
 
@@ -531,9 +548,25 @@ def _failing_at_its_end(policy: Policy, hook: str) -> AbstractContextManager[obj
     return mock.patch.object(policy, hook, fails)
 
 
-def _moments(factory: Factory) -> Iterator[tuple[Policy, list[Decision], bytes]]:
+def _continue(policy: Policy, offer: Offer, late: Iterable[Decision], sign: float) -> None:
+    """Do of everything a little; what is learned differs by sign."""
+    table, rewards = offer.table, sign * offer.rewards
+    decision = policy.choose(table)
+    policy.expect(decision)
+    policy.score(table)
+    policy.absorb(table[:2])
+    for each in late:
+        policy.learn(each, sign)
+    policy.learn_logged(table[:2], rewards[:2])
+    if rewards[0] > 0.0:
+        policy.learn(decision, float(rewards[decision.arm]))
+
+
+def _moments(
+    factory: Factory, lengths: tuple[int, ...] = (0, 3, 8)
+) -> Iterator[tuple[Policy, list[Decision], bytes]]:
     """Yield a policy at several times, its last two decisions, not yet learned, and its bytes."""
-    for n_rounds in (0, 3, 8):
+    for n_rounds in lengths:
         policy = factory()
         rounds = offers(n_rounds, policy, sizes=(4,))
         walk(policy, rounds[:-2])

@@ -342,7 +342,7 @@ class Epoch:
         return self.model.score(points, self.radius)
 
     def fork(self) -> "Epoch":
-        """Return a copy that can learn; afterwards this one must learn no more."""
+        """Return an independent copy."""
         fork = object.__new__(Epoch)
         fork.__dict__.update(self.__dict__)
         fork.model = self.model.fork()

@@ -4,7 +4,6 @@ import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
-from operator import gt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,12 +65,9 @@ class Note(NamedTuple):
 
     def check(self, round: int, epoch: int, dim: int, context_dim: int) -> None:
         """Raise an error unless a policy with these figures can have made the decision."""
-        n_context = 0 if self.context is None else len(self.context)
-        made, known = (
-            (self.round, self.epoch, len(self.arm), n_context),
-            (round, epoch, dim, context_dim),
-        )
-        if any(map(gt, made, known)):
+        n, n_context = len(self.arm), 0 if self.context is None else len(self.context)
+        if self.round > round or self.epoch > epoch or n > dim or n_context > context_dim:
+            made, known = (self.round, self.epoch, n, n_context), (round, epoch, dim, context_dim)
             raise UnknownDecisionError(
                 "this policy cannot have made the decision: round, epoch, features and context "
                 f"features are {made}, and {known} are the largest so far"
