@@ -145,5 +145,4 @@ class Items:
         self._posteriors = posteriors.written(place, posterior, is_new=is_new)
 
     def _places_of(self, keys: Keys) -> NDArray[np.int64]:
-        get = self._places.get
-        return np.array([get(key, 0) for key in keys.tolist()], dtype=np.int64)
+        return np.array(self._places.get_each(keys.tolist(), 0), dtype=np.int64)

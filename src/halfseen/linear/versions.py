@@ -110,6 +110,11 @@ class Entries(Mapping[K, V]):
         """Return the value of a key."""
         return self._own().get(key, default)
 
+    def get_each(self, keys: Iterable[Any], default: Any) -> list[Any]:
+        """Return the values of many keys."""
+        get = self._own().get
+        return [get(key, default) for key in keys]
+
     def plus(self, key: K, value: V) -> "Entries[K, V]":
         """Return the entries with another value of a key."""
         entries, newer = self._own(), self._next(key)
