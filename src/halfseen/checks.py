@@ -54,6 +54,21 @@ def shown(value: Any) -> str:
         return f"a number of {value.bit_length()} bits"
 
 
+def significant(value: float, digits: int = 4, sign: str = "") -> str:
+    """Return a number as people write it, with at least so many significant digits.
+
+    >>> significant(2019.5, 3), significant(0.12345), significant(12.0), significant(-1234567.8)
+    ('2020', '0.1235', '12', '-1234568')
+    >>> significant(1.5e-7), significant(2e12), significant(2.5, sign="+")
+    ('1.5e-07', '2e+12', '+2.5')
+    """
+    if value == 0.0 or not 1e-4 <= abs(value) < 1e9:
+        return f"{value:{sign}.{digits}g}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:{sign}.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def real(
     name: str,
     value: Any,

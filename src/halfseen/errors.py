@@ -250,13 +250,13 @@ class StoreError(HalfseenError):
 
 
 class MissingExtraError(HalfseenError):
-    """A library is not installed; the message names the extra that installs it.
+    """A library is not installed; the message says what to install.
 
     Examples
     --------
-    >>> raise MissingExtraError("joblib is missing: pip install 'halfseen[paper]'")
+    >>> raise MissingExtraError("joblib is missing (extra paper): pip install 'joblib>=1.5'")
     Traceback (most recent call last):
-    halfseen.errors.MissingExtraError: joblib is missing: pip install 'halfseen[paper]' ...
+    halfseen.errors.MissingExtraError: joblib is missing (extra paper): pip install ...
     """
 
     page = "docs/start.md#install"

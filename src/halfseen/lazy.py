@@ -1,8 +1,9 @@
 """Modules that are loaded at first use, and optional libraries."""
 
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module
+from contextlib import contextmanager, suppress
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 from halfseen.errors import MissingExtraError
@@ -52,15 +53,41 @@ def from_extra(extra: str, otherwise: str = "") -> Iterator[None]:
     >>> with from_extra("paper"):
     ...     import crystal_ball
     Traceback (most recent call last):
-    halfseen.errors.MissingExtraError: crystal_ball is missing: pip install 'halfseen[paper]' ...
+    halfseen.errors.MissingExtraError: crystal_ball is missing (extra paper): pip install ...
     """
     try:
         yield
     except ModuleNotFoundError as error:
-        alternative = f", or {otherwise}" if otherwise else ""
-        raise MissingExtraError(
-            f"{error.name} is missing: pip install 'halfseen[{extra}]'{alternative}"
-        ) from None
+        raise missing(str(error.name), extra, otherwise) from None
+
+
+def missing(module: str, extra: str, otherwise: str = "") -> MissingExtraError:
+    """Return the error that a module is missing, with all libraries of the extra that are.
+
+    Libraries, not the extra itself: that could only be installed from the same place as halfseen.
+    """
+    root = module.partition(".")[0].replace("_", "-")
+    wanted = " ".join(f"'{each}'" for each in _missing(extra)) or root
+    alternative = f", or {otherwise}" if otherwise else ""
+    return MissingExtraError(
+        f"{module} is missing (extra {extra}): pip install {wanted}{alternative}"
+    )
+
+
+def _missing(extra: str) -> list[str]:
+    """Return requirements of an extra that are not installed."""
+    found = []
+    with suppress(metadata.PackageNotFoundError):  # of halfseen itself
+        for line in metadata.requires("halfseen") or ():
+            requirement, _, condition = line.partition(";")
+            name = re.match(r"[\w.-]+", requirement)
+            if name is None or not re.search(rf"extra == ['\"]{extra}['\"]", condition):
+                continue
+            try:
+                metadata.version(name[0])
+            except metadata.PackageNotFoundError:
+                found.append(requirement.strip())
+    return found
 
 
 def new_axes(width: float, height: float) -> "Axes":

@@ -195,10 +195,10 @@ def custom(
     Examples
     --------
     >>> def even(name, value):
-    ...     return 2 * checks.integer(name, value) // 2
+    ...     return checks.integer(name, value) // 2 * 2
     >>> class Walk(Declared):
     ...     turns: int = custom(default=2, check=even, kind="even int")
-    >>> Walk(turns=4).turns
+    >>> Walk(turns=5).turns
     4
     """
     return Param(default, check, kind, doc, plain)
@@ -227,7 +227,9 @@ class Declared:
         if cls.__doc__ and declared and "\n    Parameters\n" not in cls.__doc__:
             cls.__doc__ = _with_parameters(cls.__doc__, list(declared))
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, *unnamed: Any, **given: Any) -> None:
+        if unnamed:
+            raise _unnamed(type(self), unnamed, given)
         for name, param in self.parameters.items():
             value = given.pop(name, param.default)
             if value is _REQUIRED:
@@ -285,6 +287,29 @@ def _unknown(cls: type[Declared], name: str) -> InvalidSettingError:
     names = list(cls.parameters)
     known = f"is not a parameter of {cls.__name__}, which takes {', '.join(names)}"
     return InvalidSettingError(known + checks.did_you_mean(name, names), name=name)
+
+
+def _unnamed(
+    cls: type[Declared], values: tuple[Any, ...], given: dict[str, Any]
+) -> InvalidSettingError:
+    """Return an error that names the first parameters which take some values."""
+    free = {name: param for name, param in cls.parameters.items() if name not in given}
+    written = []
+    for value in values:
+        name = next((name for name, param in free.items() if _takes(param, value)), "…")
+        free.pop(name, None)
+        written.append(f"{name}={value!r:.60}")
+    return InvalidSettingError(
+        f"{cls.__name__} takes its settings by name: write {cls.__name__}({', '.join(written)})"
+    )
+
+
+def _takes(param: Param, value: Any) -> bool:
+    try:
+        param.checked(value)
+    except Exception:  # of a check of any kind
+        return False
+    return True
 
 
 class Value(Declared):

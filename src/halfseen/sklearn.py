@@ -1,7 +1,7 @@
 """Missing values in scikit-learn: imputation with standard deviations, and principal components.
 
 Both are transformers that take NaN, and work in pipelines, grid searches and on data frames.
-`pip install 'halfseen[sklearn]'`
+They need scikit-learn (extra `sklearn`).
 
 Both also take tables larger than memory: data frames of Dask, and Parquet files or folders by their
 path. What would be a table of as many rows is then a lazy Dask frame, or an iterator over pyarrow

@@ -28,6 +28,7 @@ from halfseen import (
     InvalidInputError,
     InvalidSettingError,
     LatentUcb,
+    MissingExtraError,
     StorageError,
     TofuPov,
     Uniform,
@@ -544,6 +545,23 @@ def test_settings_of_an_agent_that_continues_must_be_the_same(url):
         agent.choose([{"name": "hat"}])
 
 
+def test_a_closed_agent_says_so_and_does_not_open_the_database_again(file):
+    agent = new(file)
+    decision = agent.choose(DOSES)
+    agent.close()
+    for call in (
+        agent.health,
+        lambda: agent.explain(decision.id),
+        lambda: agent.choose(DOSES),
+        lambda: agent.learn(decision.id, 1.0),
+        lambda: agent.prune(keep=timedelta(0)),
+        agent.tick,
+    ):
+        with pytest.raises(StorageError, match=r"^the agent is closed: open it anew"):
+            call()
+        assert not Path(f"{file}-wal").exists()
+
+
 def test_an_agent_is_closed_also_if_its_last_checkpoint_fails(file, monkeypatch):
     agent = new(file)
     monkeypatch.setattr(agent, "_save_if_due", lambda every: every / 0)
@@ -617,6 +635,19 @@ def test_the_log_has_decisions_with_probabilities_and_rewards(url, backend):
     assert columns["context"][0] == '{"age": 0.0}'
     with pytest.raises(StorageError, match="has no agent 'x'"):
         read_log(url, "x")
+
+
+@pytest.mark.parametrize("read", [lambda agent: agent.log(), lambda agent: agent.log(chunk=1)])
+def test_a_log_without_its_library_is_refused_before_it_is_read(file, monkeypatch, read):
+    agent = new(file)
+    agent.choose(DOSES)
+    monkeypatch.setitem(sys.modules, "pandas", None)  # as if it were not installed
+    monkeypatch.setattr(agent.storage, "decisions", lambda *given: pytest.fail("it reads"))
+    message = (
+        "pandas is missing: pip install pandas, or choose another backend: 'polars', 'pyarrow'"
+    )
+    with pytest.raises(MissingExtraError, match=message):
+        read(agent)
 
 
 def test_pruning_keeps_what_waits_and_changes_no_state(url):

@@ -311,6 +311,16 @@ def test_a_given_rank_is_used():
     assert played(LatentUcb(rank=0)).current_rank == 0
 
 
+def test_a_rank_that_features_do_not_allow_is_said():
+    """Of d features at most d − 1 latent coordinates are used, until more features come."""
+    policy = played(LatentUcb(rank=4), dim=4)
+    assert policy.current_rank == 3
+    (said,) = policy.warnings()
+    assert said.startswith("rank is 4, and 4 features allow 3")
+    policy.widen(5)
+    assert played(LatentUcb(rank=3), dim=4).warnings() == policy.warnings() == ()
+
+
 @pytest.mark.parametrize(
     "table",
     [

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from typer.testing import CliRunner
 
 from halfseen import (
@@ -399,6 +400,25 @@ def test_a_column_that_is_not_there_is_named():
     for model in ("ridge", Known):
         with pytest.raises(InvalidInputError, match=r"model must have fit and predict.*got "):
             evaluate(LOG, [], model=model)
+
+
+@pytest.mark.parametrize("rewards", [[0.0, 1.0], [2.0, 5.0]])
+def test_a_classifier_ranks_by_the_expected_reward_not_by_labels(rewards):
+    """No item is rewarded in most decisions, so all labels are the same; a coat pays most often."""
+    random = np.random.default_rng(0)
+    chosen = random.integers(3, size=900)
+    is_hit = random.random(900) < np.array([0.1, 0.3, 0.05])[chosen]
+    log = pd.DataFrame({"item": ITEMS[chosen], "propensity": 1 / 3})
+    log["reward"] = np.where(is_hit, rewards[1], rewards[0])
+    trained = evaluate(log, {"trained": LogisticRegression()}, model=LogisticRegression())
+    coat = evaluate(log[180:], {"coat": "coat"}, model=LogisticRegression())  # the last four fifths
+    ours, known = values(trained, "trained")["IPS"], values(coat, "coat")["IPS"]
+    assert ours == pytest.approx(known, rel=1e-9)
+    assert ours > log["reward"].mean() + 0.1 * (rewards[1] - rewards[0])
+    with pytest.raises(InvalidInputError, match=r"must have predict_proba, .*got Ridge"):
+        evaluate(log, [RidgeClassifier()])
+    with pytest.raises(InvalidInputError, match="use one that has it, or a regressor"):
+        evaluate(log, ["coat"], model=RidgeClassifier())
 
 
 # What people see

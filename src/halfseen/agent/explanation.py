@@ -164,32 +164,34 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        parts = [f"  {value:+10.4g}  {name}" for name, value in self.largest()]
+        shown = [(name, checks.significant(value, sign="+")) for name, value in self.largest()]
+        parts = [f"  {value:>10}  {name}" for name, value in shown]
         title, *notes = self._notes()
         return "\n".join([title, *parts, *notes])
 
     def _repr_html_(self) -> str:
-        parts = [(name, f"{value:+.4g}") for name, value in self.largest()]
+        parts = [(name, checks.significant(value, sign="+")) for name, value in self.largest()]
         title, *notes = (f"<p>{html.escape(note)}</p>" for note in self._notes())
         return "".join([title, html_table([("part", "score"), *parts]), *notes])
 
     def _notes(self) -> list[str]:
         """Return a title, and which column is worth measuring."""
         stale = "" if self.is_current else " (current model, which has learned since the decision)"
-        lines = [f"{self.item}: score {self.score:.4g}{stale}"]
+        lines = [f"{self.item}: score {checks.significant(self.score)}{stale}"]
         if not self.largest():
             lines = [f"{self.item}: chosen at random: all rewards so far are equal"]
         best = self.best_measurement
         if best is not None:
-            cost = f", cost {best.cost:.4g}" if best.cost else ""
+            cost = f", cost {checks.significant(best.cost)}" if best.cost else ""
             where = "in the context" if best.item is None else f"most of all for {best.item}"
             lines.append(
-                f"{best.column} is worth measuring, {where}: expected gain {best.gain:.4g}{cost}"
+                f"{best.column} is worth measuring, {where}: expected gain "
+                f"{checks.significant(best.gain)}{cost}"
             )
         return lines
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the parts as bars, and return the axes; needs matplotlib (`halfseen[paper]`)."""
+        """Draw the parts as bars, and return the axes; needs matplotlib (extra `paper`)."""
         axes = new_axes(5.0, 3.0) if axes is None else axes
         shown = self.largest()
         names, values = [name for name, _ in shown], [value for _, value in shown]
@@ -198,7 +200,7 @@ class Explanation:
         axes.set_yticks(range(len(values)), names)
         axes.invert_yaxis()
         axes.axvline(0.0, color="black", linewidth=0.8)
-        axes.set_title(f"{self.item}: score {self.score:.4g}")
+        axes.set_title(f"{self.item}: score {checks.significant(self.score)}")
         return axes
 
     def largest(self, most: int = 8) -> list[tuple[str, float]]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from halfseen.checks import significant
 from halfseen.errors import ArchiveError
 from halfseen.frames import Encoder
 from halfseen.policies.base import Policy
@@ -200,10 +201,11 @@ class Signs(NamedTuple):
     def warnings(self, n_waiting: int) -> list[str]:
         """Return what looks wrong, with its remedy."""
         found = []
-        if self.n_equal >= N_EQUAL and n_waiting > _FEW:
+        if self.reward is not None and self.n_equal >= N_EQUAL and n_waiting > _FEW:
+            reward = significant(self.reward, 6)
             found.append(
-                f"the last {self.n_equal} rewards were all {self.reward:g}, and {n_waiting} "
-                "decisions are pending: if no response means a reward of 0, set expire_after"
+                f"the last {self.n_equal} rewards were all {reward}, and {n_waiting} decisions are "
+                "pending: if no response means a reward of 0, set expire_after"
             )
         grows = all(one < two for one, two in zip(self.marks, self.marks[1:], strict=False))
         if len(self.marks) == _MARKS and grows:

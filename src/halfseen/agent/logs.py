@@ -4,12 +4,13 @@ import datetime
 import json
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from halfseen import checks
 from halfseen.agent.database import opened
 from halfseen.agent.storage import EXPIRY, Storage
-from halfseen.errors import StorageError
+from halfseen.errors import MissingExtraError, StorageError
 from halfseen.lazy import LazyModule
 
 nw = LazyModule("narwhals")
@@ -72,6 +73,13 @@ def read_log(
 def frames_of(storage: Storage, backend: str, chunk: int | None) -> Any:
     """Return the log as one frame, or as an iterator of frames."""
     checks.one_of("backend", backend, BACKENDS)
+    try:
+        import_module(backend)
+    except ModuleNotFoundError:
+        others = ", ".join(repr(each) for each in BACKENDS if each != backend)
+        raise MissingExtraError(
+            f"{backend} is missing: pip install {backend}, or choose another backend: {others}"
+        ) from None
     if chunk is not None:
         checks.integer("chunk", chunk, 1)
         return (_frame(rows, backend) for rows in _rows(storage, chunk))

@@ -488,13 +488,17 @@ class Replica(Declared):
 
     def _catch_up(self, until: int | None = None) -> None:
         """Apply what other processes have appended."""
-        if self._failure is not None:
-            raise StorageError(self._failure)
+        self._check_usable()
         if self.storage is not None:
             for event in self.storage.after(self._last, until):
                 if event.number > self._last + 1:  # what is between was pruned
                     self._continue_from_checkpoint()
                 self._apply_or_stop(event)
+
+    def _check_usable(self) -> None:
+        """Raise an error if this agent is closed, or cannot go on."""
+        if self._failure is not None:
+            raise StorageError(self._failure)
 
     def _apply_or_stop(self, event: Event, ready: Ready | None = None) -> None:
         """Apply an event; with a database, one that cannot be applied stops this agent."""

@@ -166,8 +166,9 @@ class LatentUcb(
     rank: int | None = integer(
         default=None,
         low=0,
-        doc="""Number of latent coordinates, fewer than features; still fewer as long as
-    there are too few entries. By default the evidence chooses.""",
+        doc="""Number of latent coordinates. At most one fewer than features are used, which
+    `warnings` says, and still fewer as long as there are too few entries. By default the evidence
+    chooses.""",
     )
     through_origin: bool = flag(
         default=False,
@@ -272,13 +273,20 @@ class LatentUcb(
         }
 
     def warnings(self) -> tuple[str, ...]:
-        """Say so if rewards are no longer what the model expects."""
-        if not self._surprise.is_large:
-            return ()
-        return (
-            f"squared errors of estimates are {self._surprise.ratio:.1f} times as large as usual: "
-            "if tastes have changed, use LatentUcb(half_life=…) to give old rewards less weight",
-        )
+        """Say so if rewards are no longer what the model expects, or the rank is too large."""
+        found = []
+        if self.rank is not None and self.dim is not None and 0 < self.rank >= self.dim:
+            found.append(
+                f"rank is {self.rank}, and {self.dim} features allow {self.dim - 1}: that is used "
+                "until there are more"
+            )
+        if self._surprise.is_large:
+            found.append(
+                f"squared errors of estimates are {self._surprise.ratio:.1f} times as large as "
+                "usual: if tastes have changed, use LatentUcb(half_life=…) to give old rewards "
+                "less weight"
+            )
+        return tuple(found)
 
     # Choosing
 

@@ -129,7 +129,7 @@ class Evaluation:
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw policies with their intervals, and what the log earned as a line.
 
-        Returns the axes; needs matplotlib (`halfseen[paper]`).
+        Returns the axes; needs matplotlib (extra `paper`).
         """
         logged, *rows = self.shown
         axes = new_axes(6.0, 1.2 + 0.3 * len(rows)) if axes is None else axes
@@ -172,10 +172,10 @@ def evaluate(
         only first places are evaluated. Decisions without a reward are left out.
     policies : list, or dict of names, optional
         An item, which is chosen wherever it is offered; "uniform"; a function of the options (a
-        list) and the context (a dict) that returns a probability for each option; an `Agent` or a
-        scikit-learn regressor, which is trained on the earlier fifths of the log and chooses the
-        largest estimate; a `Policy`, which learns from scratch, by rejection replay. By default
-        "uniform" and `Agent()`.
+        list) and the context (a dict) that returns a probability for each option; an `Agent`, or a
+        regressor or classifier of scikit-learn, which is trained on the earlier fifths of the log
+        and chooses the largest estimate; a `Policy`, which learns from scratch, by rejection
+        replay. By default "uniform" and `Agent()`.
     item, propensity, reward : str
         Columns of the chosen item, of the probability with which it was chosen, and of the reward.
     context : list of str
@@ -183,7 +183,7 @@ def evaluate(
     offered : str, optional
         Column with the list of offered items, or of dicts with the item and its features. By
         default all items of the log were always offered.
-    model : regressor, optional
+    model : regressor or classifier, optional
         Reward model for the direct method and the doubly robust estimate, with scikit-learn's
         `fit` and `predict`. Its input has a column for each of the first 50 items, the features of
         the option, and the context; missing values are NaN. By default `LatentUcb()`.
@@ -455,7 +455,7 @@ class _Book:
         if first:
             self.notes.append(
                 f"{name!r} is trained on earlier decisions and evaluated on the last "
-                f"{sums.n:,}, in which the log earned {sums.reward / sums.n:.4g}."
+                f"{sums.n:,}, in which the log earned {checks.significant(sums.reward / sums.n)}."
             )
 
 

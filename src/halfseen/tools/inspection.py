@@ -390,9 +390,10 @@ class Inspector:
         there, elsewhere = (
             percent(float(hides[rows, column].mean())) for rows in (seen & high, seen & ~high)
         )
+        where = f"above {checks.significant(middle, 3)}" if level is None else level
         return (
-            f"{self.names[column]} is missing in {there} of the rows where {on} is "
-            f"{f'above {middle:.3g}' if level is None else level}, and in {elsewhere} of the others"
+            f"{self.names[column]} is missing in {there} of the rows where {on} is {where}, and in "
+            f"{elsewhere} of the others"
         )
 
     # What the reward depends on

