@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from halfseen import Agent, InvalidRewardError, LatentUcb, UnknownDecisionError, load
+from halfseen.latent.reward_model import RewardModel
 from halfseen.testing.policies import copy_of, state_bytes
 
 N_ITEMS = 12
@@ -48,6 +49,31 @@ def test_an_expected_decision_narrows_its_own_width_and_changes_no_estimate():
     assert (after.widths <= before.widths * (1 + 1e-12)).all()
     policy.expect(decision)  # a second time nothing happens
     assert scores(policy, table).widths.tolist() == after.widths.tolist()
+
+
+def test_questions_after_forgetting_do_not_make_the_widths_anew(monkeypatch):
+    policy, table = trained()
+    decisions = [chosen(policy, table) for _ in range(20)]
+    for decision in decisions:
+        policy.expect(decision)
+    chosen(policy, table)
+    for decision in decisions[:10]:
+        policy.forget(decision)
+    before = scores(policy, table)
+    with monkeypatch.context() as patch:
+        patch.setattr(RewardModel, "expecting", None)  # which adds rows to the widths
+        assert scores(policy, table).widths.tolist() == before.widths.tolist()
+
+
+def test_widths_do_not_depend_on_the_order_in_which_rewards_are_expected():
+    policy, table = trained()
+    decisions = [chosen(policy, table) for _ in range(6)]
+    other = copy_of(policy)
+    for decision, theirs in zip(decisions, reversed(decisions), strict=True):
+        policy.expect(decision)
+        other.expect(theirs)
+    assert scores(policy, table).widths.tolist() == scores(other, table).widths.tolist()
+    assert state_bytes(policy) == state_bytes(other)
 
 
 def test_scores_and_their_explanation_have_the_same_widths():

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfseen import checks
 from halfseen.errors import ArchiveError, InvalidSettingError
@@ -34,6 +35,7 @@ from halfseen.latent.settings import Settings
 from halfseen.latent.surprise import SURPRISE, Surprise
 from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.linear.history import LARGEST_GROWTH
+from halfseen.linear.versions import Entries
 from halfseen.params import choice, custom, flag, integer, real
 from halfseen.policies.abilities import (
     AwaitsRewards,
@@ -65,7 +67,7 @@ no study reports."""
 _LONGEST_LOG = 1000
 # An epoch opens so many rounds after the first context.
 _SOON = 8
-# Widths are computed anew when they have so many times as many rows as there are pending rewards.
+# The model of widths is made anew when it has so many times as many rows as rewards are pending.
 _MOST_FORGOTTEN = 1.1
 
 
@@ -245,7 +247,7 @@ class LatentUcb(
         most = arms_kept(max(1, self.context_dim), self.memory_bytes)
         self._contexts = self._empty_sample(self.context_dim, most)
         self._history = History.empty(dim, self.context_dim)
-        self._pending: dict[int, Note] = {}  # by round
+        self._pending: Entries[int, Note] = Entries()  # by round
 
     def _empty_sample(self, dim: int, max_rows: int) -> Sample:
         recent = self.half_life is not None
@@ -295,7 +297,8 @@ class LatentUcb(
         self.refit_if_due()
         self._compact_if_full()
         self.collect(slate)
-        self._model_of_widths()  # made here, so that `decide` changes nothing
+        if self._epoch is not None and self._epoch.width_model is None and self._pending:
+            self._epoch = self._epoch._replace(width_model=self._width_model)
 
     def decide(self, slate: Slate) -> Choice:
         """Choose by the models of the current epoch."""
@@ -341,34 +344,15 @@ class LatentUcb(
         return max(self.width_scale * kappa, item_alpha), item_alpha
 
     def _scored(self, model: RewardModel, slate: Slate) -> tuple[Candidates, FloatArray]:
-        """Return the arms, and scores (3, n) with the widths once the pending rewards are known.
-
-        Widths do not depend on the rewards themselves (Desautels, Krause & Burdick, Parallelizing
-        exploration-exploitation tradeoffs in Gaussian process bandit optimization, 2014).
-        """
+        """Return the arms, and scores (3, n) with the widths once the pending rewards are known."""
         context, factors = self._context_row(slate), self._width_factors(slate)
         arms = model.candidates(slate, context)
-        scores, widths = model.score(arms, *factors), self._model_of_widths()
+        scores = model.score(arms, *factors)
+        widths = self._width_model
         if widths is not None:
             scores[2] = widths.score(widths.candidates(slate, context), *factors)[2]
             np.add(scores[1], scores[2], out=scores[0])
         return arms, scores
-
-    def _model_of_widths(self) -> RewardModel | None:
-        """Return the model of widths, if any reward is pending; it is made once per epoch.
-
-        It learns the pending rows with a reward that is its own centre: only widths are used.
-        """
-        epoch, model = self._epoch, self._model
-        if epoch is None or model is None or not self._pending:
-            return None
-        if epoch.width_model is not None:
-            return epoch.width_model
-        widths = model
-        for note in self._pending.values():
-            widths, _ = widths.updated(*self._row(note), widths.shift)
-        self._epoch = epoch._replace(width_model=widths)
-        return widths
 
     def _context_row(self, slate: Slate) -> FloatArray:
         """Return the context of a slate, shape (1, context_dim); all hidden if it has none."""
@@ -526,19 +510,19 @@ class LatentUcb(
 
     def update(self, note: Note, reward: float) -> None:
         """Keep the reward, and add it to the current epoch's regression."""
-        row = self._row(note)
+        row, is_pending = self._row(note), note.round in self._pending
         epoch, model = self._epoch, self._model
         level = self._history.last_level if model is None else model.drift.level
         self._history = self._history.plus(note.round, *row, reward, level)
         if epoch is not None and model is not None:
-            is_last = not self._pending.keys() - {note.round}
+            is_last = len(self._pending) == is_pending
             model, square = model.updated(*row, reward, moves_level=is_last)
             self._surprise = self._surprise.updated(square)
             self._epoch = epoch._replace(reward_model=model)
-        if note.round not in self._pending:
-            self._count_in_widths(row)
+        if not is_pending:
+            self._count_in_widths(note)
             return
-        self._pending = _without(self._pending, [note])  # its row is in the widths
+        self._pending = self._pending.without(note.round)  # its row is in the widths
         if self._epoch is not None and not self._pending:
             self._epoch = self._epoch._replace(width_model=None)
 
@@ -558,28 +542,45 @@ class LatentUcb(
     def await_reward(self, note: Note) -> None:
         """Count the decision in widths until `update` replaces it."""
         if note.round not in self._pending:
-            self._pending = {**self._pending, note.round: note}
-            self._count_in_widths(self._row(note))
+            self._pending = self._pending.plus(note.round, note)
+            self._count_in_widths(note)
 
     def give_up(self, *notes: Note) -> None:
         """Count decisions no longer; of many pending ones some stay in the widths for a while.
 
-        A row cannot be taken out of a root: all widths are computed anew.
+        A row cannot be taken out of a root: the model of widths is made anew.
         """
-        self._pending = _without(self._pending, notes)
+        for round in {note.round for note in notes} & self._pending.keys():
+            self._pending = self._pending.without(round)
         epoch = self._epoch
         if epoch is None or epoch.reward_model is None or epoch.width_model is None:
             return
         n_rows = epoch.width_model.ridge.n_samples - epoch.reward_model.ridge.n_samples
         if n_rows > _MOST_FORGOTTEN * len(self._pending):
             self._epoch = epoch._replace(width_model=None)
+            self._epoch = epoch._replace(width_model=self._width_model)
 
-    def _count_in_widths(self, row: tuple[FloatArray, FloatArray, int]) -> None:
-        """Add a row to the widths, if they have been computed."""
+    @property
+    def _width_model(self) -> RewardModel | None:
+        """The model of widths; it is made once it is needed, if any reward is pending."""
+        epoch, model = self._epoch, self._model
+        if epoch is None or model is None or not self._pending:
+            return None
+        if epoch.width_model is not None:
+            return epoch.width_model
+        return model.expecting(*self._rows(note for _, note in sorted(self._pending.items())))
+
+    def _count_in_widths(self, note: Note) -> None:
+        """Add a row to the model of widths, if it has been made."""
         epoch = self._epoch
         if epoch is not None and epoch.width_model is not None:
-            widths, _ = epoch.width_model.updated(*row, epoch.width_model.shift)
+            widths = epoch.width_model.expecting(*self._rows([note]))
             self._epoch = epoch._replace(width_model=widths)
+
+    def _rows(self, notes: Iterable[Note]) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        """Return arms, contexts and item ids of decisions."""
+        arms, contexts, items = zip(*map(self._row, notes), strict=True)
+        return np.array(arms), np.array(contexts), np.array(items)
 
     # Epochs
 
@@ -700,11 +701,6 @@ def _best(slate: Slate, scores: FloatArray) -> int:
     if slate.items is None:
         return int(scores.argmax())
     return int(np.lexsort((slate.items, -scores))[0])
-
-
-def _without(pending: dict[int, Note], notes: Iterable[Note]) -> dict[int, Note]:
-    gone = {note.round for note in notes}
-    return {round: note for round, note in pending.items() if round not in gone}
 
 
 def _checked_groups(name: str, value: Any) -> tuple[str, ...]:

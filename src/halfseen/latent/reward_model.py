@@ -229,6 +229,22 @@ class RewardModel(NamedTuple):
         own = np.sqrt(arms.item_variances) if self.features.n_items else None
         return win_shares(keys, estimates / self.scales.noise_scale, white, played, random, own)
 
+    def expecting(
+        self, arms: FloatArray, contexts: FloatArray, items: NDArray[np.int64]
+    ) -> "RewardModel":
+        """Return a model for widths alone, which counts rows whose rewards are not known yet.
+
+        Widths do not depend on the rewards themselves (Desautels, Krause & Burdick, Parallelizing
+        exploration-exploitation tradeoffs in Gaussian process bandit optimization, 2014).
+        """
+        ridge, own = self.ridge.fork(), self.items.fork()
+        phi, c = self.design(arms, contexts)
+        if self.features.n_items:
+            for row, key in enumerate(self.keys(arms, items).tolist()):
+                phi[row], _ = own.update(key, c[row], phi[row], 0.0)
+        ridge.insert(phi, np.zeros(len(phi)))
+        return self._replace(ridge=ridge, items=own)
+
     def residuals(self, rows: Observations) -> FloatArray:
         """Return rewards minus estimates, shape (n,)."""
         phi, c = self.design(rows.arms, rows.contexts)

@@ -17,6 +17,7 @@ from halfseen.latent.items import ItemPosterior, Items
 from halfseen.latent.reward_model import RewardModel
 from halfseen.latent.row_model import RowModel
 from halfseen.latent.statistics import Statistics
+from halfseen.linear.versions import Entries
 from halfseen.state import Array, Maybe, Plain, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, Note
 from halfseen.values.rows import NO_ITEM, Keys
@@ -193,10 +194,10 @@ class PendingField:
     """The field of decisions whose reward is pending."""
 
     def dump(self, value: Mapping[int, Note]) -> list[Any]:
-        """Return the notes."""
-        return [note.to_dict() for note in value.values()]
+        """Return the notes in the order of rounds."""
+        return [note.to_dict() for _, note in sorted(value.items())]
 
-    def load(self, name: str, plain: Any, sizes: Sizes) -> dict[int, Note]:
+    def load(self, name: str, plain: Any, sizes: Sizes) -> Entries[int, Note]:
         """Return the notes by round."""
         notes = [Note.from_dict(each) for each in plain]
-        return {note.round: note for note in notes}
+        return Entries({note.round: note for note in notes})
