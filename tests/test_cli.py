@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import halfseen
+from halfseen.baselines.trivial import Uniform
 from halfseen.cli import app
 from halfseen.paper import published, studies
 from halfseen.paper.studies import ORDER, study_named
-from halfseen.policies.trivial import Uniform
 from halfseen.simulation.cells import CellKey
 from shared import read
 

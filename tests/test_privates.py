@@ -9,7 +9,17 @@ import halfseen
 from halfseen.policies.base import Policy
 
 SOURCE = Path(halfseen.__file__).parent
-ROOMS = ("agent", "service", "tools", "simulation", "testing", "paper", "report", "policies")
+ROOMS = (
+    "agent",
+    "service",
+    "tools",
+    "simulation",
+    "testing",
+    "paper",
+    "report",
+    "policies",
+    "baselines",
+)
 FILES = [*SOURCE.glob("*.py"), *(path for room in ROOMS for path in (SOURCE / room).rglob("*.py"))]
 PUBLIC = {"_replace", "_asdict", "_fields", "_exit"}  # of named tuples, and `os._exit`
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from halfseen import Imputed, Standardized
-from halfseen.policies.imputed import Scaling
+from halfseen.baselines.imputed import Scaling
 from policy_runs import few_arms, walk
 
 FITS = [5, 8, 12, 18, 27]  # rounds at which `small` fits

@@ -36,7 +36,7 @@ from halfseen.log import logger
 from halfseen.params import Declared, choice, custom, integer, real
 from halfseen.policies.abilities import AwaitsRewards, Grows, Refits, Reports, UsesItems
 from halfseen.policies.base import Policy
-from halfseen.policies.imputed import EXPLORATIONS
+from halfseen.policies.optimism import EXPLORATIONS
 from halfseen.policies.registry import AnyPolicy, policy_to_dict
 from halfseen.values import LARGEST, FloatArray, Note, Slate
 

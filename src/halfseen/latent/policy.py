@@ -48,9 +48,8 @@ from halfseen.policies.abilities import (
     UsesContext,
     UsesItems,
 )
-from halfseen.policies.ambient import scale_param
 from halfseen.policies.base import Policy
-from halfseen.policies.imputed import EXPLORATIONS
+from halfseen.policies.optimism import EXPLORATIONS, scale_param
 from halfseen.policies.registry import register_policy
 from halfseen.state import Each, Levels, Maybe, Part, Value, Whole
 from halfseen.values import Choice, FloatArray, Note, Slate

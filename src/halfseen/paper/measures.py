@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen import checks, seeding, theory
+from halfseen.baselines.ambient import AmbientOful
 from halfseen.errors import InvalidSettingError
 from halfseen.linear.covariance import Moments
 from halfseen.linear.eigen import align, distance, top_eigenpairs
 from halfseen.linear.ridge import Confidence
-from halfseen.policies.ambient import AmbientOful
 from halfseen.theory import Problem
 from halfseen.tofu.imputation import coordinates, fill
 from halfseen.values import BoolArray, FloatArray

@@ -18,8 +18,8 @@ from halfseen.linear.covariance import Moments
 from halfseen.linear.ridge import Confidence, Ridge
 from halfseen.params import custom, integer
 from halfseen.policies.abilities import Draws, Reports
-from halfseen.policies.ambient import Optimism
 from halfseen.policies.base import Policy
+from halfseen.policies.optimism import Optimism
 from halfseen.policies.registry import register_policy
 from halfseen.state import Array, Basis, Maybe, Part, Value, Whole
 from halfseen.tofu.rank import Known, rank_param

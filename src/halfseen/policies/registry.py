@@ -11,7 +11,7 @@ from halfseen.state import Sizes
 P = TypeVar("P", bound=Policy)
 
 # Importing one of these packages registers its policies.
-_SHIPPED = ("halfseen.policies", "halfseen.tofu", "halfseen.latent")
+_SHIPPED = ("halfseen.baselines", "halfseen.tofu", "halfseen.latent")
 
 _CLASSES: dict[str, type[Policy]] = {}
 

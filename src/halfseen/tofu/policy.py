@@ -7,16 +7,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from halfseen import checks, theory
+from halfseen.baselines.ambient import AmbientOful
+from halfseen.baselines.trivial import Uniform
 from halfseen.errors import HorizonReachedError, InvalidSettingError
 from halfseen.linear.covariance import ObserveProb
 from halfseen.linear.history import LARGEST_GROWTH, Played
 from halfseen.linear.lift import checked_impute_ridge
 from halfseen.params import custom, flag, integer, real
 from halfseen.policies.abilities import Reports
-from halfseen.policies.ambient import AmbientOful, Optimism, scale_param
 from halfseen.policies.base import Policy
+from halfseen.policies.optimism import Optimism, scale_param
 from halfseen.policies.registry import InnerPolicy, register_policy, registered
-from halfseen.policies.trivial import Uniform
 from halfseen.state import Each, Maybe, Part
 from halfseen.tofu.epoch import (
     EPOCH,

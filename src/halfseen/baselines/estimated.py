@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from halfseen import checks
+from halfseen.baselines.per_arm import ItemPolicy
 from halfseen.lazy import from_extra
 from halfseen.linear.drawing import drawn
 from halfseen.linear.history import Columns, Played, next_start
 from halfseen.params import choice, real
-from halfseen.policies.per_arm import ItemPolicy
 from halfseen.policies.registry import register_policy
 from halfseen.seeding import stream
 from halfseen.state import Part, Whole

@@ -12,8 +12,8 @@ from halfseen.linear.history import Played, Reservoir, next_start
 from halfseen.linear.ridge import Ridge
 from halfseen.params import choice
 from halfseen.policies.abilities import Draws, Exploits, UsesContext, UsesItems
-from halfseen.policies.ambient import ridge_param, scale_param
 from halfseen.policies.base import Policy
+from halfseen.policies.optimism import ridge_param, scale_param
 from halfseen.policies.registry import register_policy
 from halfseen.state import Array, Levels, Part, Real, Sizes, Value, Whole
 from halfseen.values import LARGEST, LARGEST_POINT, Choice, FloatArray, Note, Slate

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from halfseen import checks
+from halfseen.baselines.imputed import Exploring, ViewedPolicy
 from halfseen.errors import InvalidSettingError
 from halfseen.linear.eigen import checked_basis
 from halfseen.linear.lift import Lift
 from halfseen.params import custom, real
-from halfseen.policies.imputed import Exploring, ViewedPolicy
 from halfseen.policies.registry import register_policy
 from halfseen.values import LARGEST, FloatArray, Slate
 

@@ -1,49 +1,21 @@
 """Policies that regress rewards on all features; hidden entries count as zero."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from halfseen import checks
 from halfseen.linear.drawing import win_shares
-from halfseen.linear.ridge import LARGEST_SCALE, SMALLEST_RIDGE, Confidence, Ridge
-from halfseen.params import Declared, custom, real
+from halfseen.linear.ridge import LARGEST_SCALE, Ridge
+from halfseen.params import real
 from halfseen.policies.abilities import Draws, Explains, Exploits, Grows
 from halfseen.policies.base import Policy
+from halfseen.policies.optimism import Optimism, ridge_param, scale_param
 from halfseen.policies.registry import register_policy
 from halfseen.state import Part
-from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
+from halfseen.values import Choice, FloatArray, Note, Slate
 from halfseen.values.reasons import Reasons
 from halfseen.values.rows import row_keys
-
-
-def ridge_param() -> Any:
-    """Declare λ."""
-    return real(default=1.0, low=SMALLEST_RIDGE, high=LARGEST, doc="λ > 0, the penalty.")
-
-
-def scale_param(default: float, *, doc: str) -> Any:
-    """Declare a scale that may be zero."""
-    return real(default=default, low=0.0, high=LARGEST_SCALE, doc=doc)
-
-
-class Optimism(Declared):
-    """Parameters of a confidence radius."""
-
-    ridge: float = ridge_param()
-    failure_prob: float = custom(default=0.05, check=checks.failure_prob, kind="float", doc="δ.")
-    theta_bound: float = scale_param(1.0, doc="S, a bound on the norm of the parameter.")
-    noise_scale: float = scale_param(0.5, doc="R of the reward noise; 0.5 for rewards in [0, 1].")
-    radius_scale: float = scale_param(1.0, doc="Multiplies the radius; 1 as in the theory.")
-
-    def confidence(self) -> Confidence:
-        """Return the confidence radius for these parameters."""
-        return Confidence(**self.optimism())
-
-    def optimism(self) -> dict[str, Any]:
-        """Return these parameters by name, for a policy or a radius that shares them."""
-        return {name: getattr(self, name) for name in Optimism.parameters}
 
 
 class RidgePolicy(Explains, Exploits, Grows, Policy):

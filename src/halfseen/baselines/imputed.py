@@ -13,6 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from halfseen import checks
+from halfseen.baselines.ambient import (
+    AmbientOful,
+    Greedy,
+    LinearThompson,
+    RidgePolicy,
+)
 from halfseen.errors import UnknownDecisionError
 from halfseen.lazy import from_extra
 from halfseen.linear.history import LARGEST_GROWTH, Played, Reservoir, next_start
@@ -20,21 +26,12 @@ from halfseen.linear.ridge import LARGEST_SCALE
 from halfseen.log import logger
 from halfseen.params import choice, flag, integer, real
 from halfseen.policies.abilities import Exploits
-from halfseen.policies.ambient import (
-    AmbientOful,
-    Greedy,
-    LinearThompson,
-    Optimism,
-    RidgePolicy,
-    scale_param,
-)
 from halfseen.policies.base import Policy
+from halfseen.policies.optimism import EXPLORATIONS, Optimism, scale_param
 from halfseen.policies.registry import InnerPolicy, register_policy
 from halfseen.seeding import stream
 from halfseen.state import ARMS, Built, Part, Whole
 from halfseen.values import LARGEST, Choice, FloatArray, Note, Slate
-
-EXPLORATIONS = ("ucb", "thompson", "greedy")
 
 
 class Exploring(Optimism):
