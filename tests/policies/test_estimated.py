@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from halfseen import EpsilonGreedy, load
+from halfseen.baselines import estimated
 from halfseen.baselines.estimated import ESTIMATORS
-from halfseen.policies import estimated
 
 
 def played(n, estimator, **settings):
