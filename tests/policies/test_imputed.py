@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen import AmbientOful, Imputed
-from halfseen.policies import imputed
+from halfseen.baselines import imputed
 from policy_runs import copy_of, few_arms, looks, walk
 
 over_imputers = pytest.mark.parametrize("imputer", ["mean", "gaussian", "iterative"])
