@@ -11,6 +11,8 @@ import pytest
 
 from halfseen import read_log
 from halfseen.agent.database import Sqlite
+from halfseen.agent.deadline import Deadline
+from halfseen.service import app as routes
 from halfseen.service.app import create_app
 from halfseen.service.settings import Settings
 from halfseen.service.threads import N_THREADS, N_WAITING
@@ -133,6 +135,40 @@ def test_a_decision_whose_outcome_is_unknown_is_named_and_its_id_resolves_it(fil
     id = asyncio.run(run())
     log = read_log(file)
     assert (len(log), log["id"].iloc[1], log["reward"].iloc[1]) == (2, id, 1.0)
+
+
+def test_a_decision_that_is_being_stored_when_its_request_times_out_is_answered(file, monkeypatch):
+    given_up, commit, cancel = threading.Event(), Sqlite._run, Deadline.cancel
+
+    def slow(self, statement, /, *values):
+        if statement == "COMMIT" and threading.current_thread() in at_work:
+            assert given_up.wait(30.0)
+        return commit(self, statement, *values)
+
+    def stored(self):
+        at_work.append(threading.current_thread())
+        return commit_of_deadline(self)
+
+    def cancelled(self):
+        found = cancel(self)
+        given_up.set()
+        return found
+
+    async def run():
+        async with service(file, timeout=1.0, every=60.0) as app:
+            return await request(app, "/rank", ASKED)
+
+    at_work, commit_of_deadline = [], Deadline.commit
+    for kind, name, function in (
+        (Sqlite, "_run", slow),
+        (Deadline, "commit", stored),
+        (Deadline, "cancel", cancelled),
+    ):
+        monkeypatch.setattr(kind, name, function)
+    monkeypatch.setattr(routes, "_COMMITTING", 30.0)
+    status, _, made = asyncio.run(run())
+    assert (status, given_up.is_set()) == (200, True)
+    assert read_log(file)["id"].tolist() == [made["id"]]
 
 
 def test_a_host_that_is_none_is_400(file):

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -35,6 +35,7 @@ from halfseen.service.guard import Guard, answer, logger
 from halfseen.service.settings import SETTINGS, Settings, message_of
 from halfseen.service.threads import Threads
 
+T = TypeVar("T")
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Item = int | str
 
@@ -57,6 +58,7 @@ _GAUGES = {
 }
 
 _OUTAGE = "the storage cannot be used at present: try again"
+_COMMITTING = 0.5  # seconds that a decision which is being stored has beyond the timeout
 _LEAVING = 1.5  # seconds that a thread has to end when the service is stopped
 
 _OF_AGENT = {
@@ -180,7 +182,7 @@ def create_app(settings: Settings) -> FastAPI:
         dependencies=[Depends(HTTPBearer(auto_error=False))],  # the guard has checked it
     )
     app.state.settings = settings
-    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Guard, settings=settings, is_full=lambda: app.state.threads.is_full)
     for kind in (errors.HalfseenError, OSError, MemoryError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, refused)
     app.post("/rank", summary="Choose among options", responses=_refusals(409))(rank)
@@ -228,6 +230,19 @@ def keep(app: FastAPI, every: float, ends: threading.Event) -> None:
                 logger.exception("what was due could not be done")
 
 
+async def in_time(result: asyncio.Future[T], deadline: Deadline) -> T:
+    """Wait for the result of a call; when the request ends, cancel it, or wait for its COMMIT."""
+    try:
+        return await asyncio.shield(result)
+    except asyncio.CancelledError:
+        if not deadline.cancel():
+            await asyncio.wait([result], timeout=_COMMITTING)
+            if result.done():
+                return result.result()
+        result.cancel()
+        raise
+
+
 async def rank(asked: RankRequest, request: Request) -> RankAnswer:
     """Choose among options; nothing is known of values that are missing or null."""
     state = request.app.state
@@ -242,9 +257,9 @@ async def rank(asked: RankRequest, request: Request) -> RankAnswer:
         state.agent.choose_until, deadline, asked.options, asked.context, asked.k, id, True
     )
     try:
-        made = await choose
+        made = await in_time(choose, deadline)
     except asyncio.CancelledError:
-        if not deadline.cancel():
+        if deadline.is_committed:
             request.scope["halfseen.remedy"] = remedy
         raise
     except Late:

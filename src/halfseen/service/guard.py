@@ -6,6 +6,7 @@ import binascii
 import logging
 import secrets
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from halfseen.service.settings import Settings, is_loopback
+from halfseen.service.threads import TOO_MANY
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -38,8 +40,10 @@ _LOGIN = {"WWW-Authenticate": 'Basic realm="halfseen", charset="UTF-8"'}  # a br
 class Guard:
     """Middleware around all routes; whatever happens inside, the answer is JSON without details."""
 
-    def __init__(self, app: "ASGIApp", settings: Settings) -> None:
-        self.app, self.settings = app, settings
+    def __init__(
+        self, app: "ASGIApp", settings: Settings, is_full: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.app, self.settings, self._is_full = app, settings, is_full
         key = settings.api_key
         self._key = None if key is None else key.get_secret_value().encode()
 
@@ -86,6 +90,8 @@ class Guard:
         scope["halfseen.has_key"] = allowed
         if not allowed and (scope["path"] not in PUBLIC or "authorization" in headers):
             return answer(401, "send the API key, as Authorization: Bearer KEY", _LOGIN)
+        if self._is_full() and scope["path"] not in PUBLIC:  # before its body is read
+            return answer(503, TOO_MANY)
         return None
 
     def allows(self, headers: Headers) -> bool:

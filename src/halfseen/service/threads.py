@@ -12,8 +12,11 @@ from starlette.exceptions import HTTPException
 
 T = TypeVar("T")
 
-N_THREADS, N_WAITING = 16, 64
+N_THREADS, N_WAITING = 8, 64
 """Requests at work, and requests that wait for one of these; further ones are refused."""
+
+
+TOO_MANY = "too many requests at once: try again"
 
 
 class Threads:
@@ -25,8 +28,13 @@ class Threads:
         for _ in range(N_THREADS):
             threading.Thread(target=self._work, daemon=True).start()
 
-    async def call(self, function: Callable[..., T], *given: Any, **named: Any) -> T:
-        """Call a function in a thread; a request that ends before it does not wait for it.
+    @property
+    def is_full(self) -> bool:
+        """Whether no further call is taken."""
+        return self._tasks.full()
+
+    def call(self, function: Callable[..., T], *given: Any, **named: Any) -> asyncio.Future[T]:
+        """Call a function in a thread, unless its result is cancelled before it begins.
 
         Raises
         ------
@@ -37,8 +45,8 @@ class Threads:
         try:
             self._tasks.put_nowait((future, partial(function, *given, **named)))
         except queue.Full:
-            raise HTTPException(503, "too many requests at once: try again") from None
-        return await future
+            raise HTTPException(503, TOO_MANY) from None
+        return future
 
     def close(self) -> None:
         """Let threads end that have nothing to do; what waits is dropped."""
