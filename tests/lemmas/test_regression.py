@@ -24,15 +24,7 @@ from halfseen.values import Slate
 
 
 def grams_before(features, ridge):
-    """Return V before each sample, shape (n_samples + 1, rank, rank); the last is the end's."""
-    squares = features[:, :, None] * features[:, None, :]
-    identity = ridge * np.eye(features.shape[1])
-    return identity + np.concatenate([np.zeros((1, *identity.shape)), np.cumsum(squares, axis=0)])
-
-
-def widths_of(points, grams):
-    """Return ‖z‖ in the inverse of each gram, for points of shape (n_samples, ..., rank)."""
-    return np.sqrt(np.einsum("t...i,tij,t...j->t...", points, np.linalg.inv(grams), points))
+    return theory.grams_before(features, ridge=ridge)
 
 
 def log_dets(grams, ridge):
@@ -60,10 +52,11 @@ def test_adversarial_features_stay_within_the_potential(rank, ratio):
     ridge = ratio * bound**2
     features = greedy_features(n_rounds, rank, bound, ridge)
     grams = grams_before(features, ridge)
-    widths = widths_of(features, grams[:-1])
-    potential = log_dets(grams[-1:], ridge)[0]
+    widths = theory.widths_in(features, grams[:-1])
+    potential = theory.epoch_potential(features, ridge=ridge)
+    assert potential == pytest.approx(log_dets(grams[-1:], ridge)[0])
     squares, sums = theory.potential_sums(n_rounds=n_rounds, potential=potential)
-    ceiling = rank * math.log1p(n_rounds * bound**2 / (rank * ridge))
+    ceiling = theory.potential_bound(n_rounds=n_rounds, rank=rank, feature_bound=bound, ridge=ridge)
     assert (widths**2).sum() <= squares
     assert widths.sum() <= sums
     # The ceiling on Γ is reached, since all directions are used equally often.
@@ -76,7 +69,7 @@ def test_the_potential_is_within_two_fifths_of_what_first_steps_reach(rank):
     features = greedy_features(rank, rank, 1.0, 1.0)
     grams = grams_before(features, 1.0)
     squares, _ = theory.potential_sums(n_rounds=rank, potential=log_dets(grams[-1:], 1.0)[0])
-    assert (widths_of(features, grams[:-1]) ** 2).sum() == pytest.approx(rank)
+    assert (theory.widths_in(features, grams[:-1]) ** 2).sum() == pytest.approx(rank)
     assert squares == pytest.approx(2 * rank * math.log(2))
 
 
@@ -85,7 +78,7 @@ def test_the_potential_needs_a_ridge_of_the_size_of_the_features():
     features = np.array([[math.sqrt(10.0)]])
     grams = grams_before(features, 1.0)
     squares, _ = theory.potential_sums(n_rounds=1, potential=log_dets(grams[-1:], 1.0)[0])
-    assert (widths_of(features, grams[:-1]) ** 2).sum() == pytest.approx(10)
+    assert (theory.widths_in(features, grams[:-1]) ** 2).sum() == pytest.approx(10)
     assert squares < 5
 
 
@@ -121,7 +114,7 @@ def test_the_contraction_is_tight_and_the_triangle_inequality_loses_root_rank(ra
     grams = grams_before(features, ridge)
     made = contracted(features, ridge, np.full((1, n_samples), bias))[0]
     sharp = theory.contracted_bias_bound(misspecification=bias, n_samples=n_samples)
-    summed = bias * widths_of(features, np.repeat(grams[-1:], n_samples, axis=0)).sum()
+    summed = bias * theory.widths_in(features, np.repeat(grams[-1:], n_samples, axis=0)).sum()
     naive = theory.naive_bias_bound(
         misspecification=bias, n_samples=n_samples, potential=log_dets(grams[-1:], ridge)[0]
     )
@@ -242,8 +235,9 @@ class EpochOfRun:
         self.arms = np.array([decision.arm for decision in self.decisions])
         self.played = self.of_chosen(self.latent)
         grams = grams_before(self.played, run.ridge)
-        self.grams, self.potential = grams[:-1], log_dets(grams[-1:], run.ridge)[0]
-        self.widths = widths_of(self.latent, self.grams)
+        self.grams = grams[:-1]
+        self.potential = theory.epoch_potential(self.played, ridge=run.ridge)
+        self.widths = theory.widths_in(self.latent, self.grams)
         responses = np.cumsum(self.played * self.rewards[:, None], axis=0)
         responses = np.concatenate([np.zeros((1, problem.rank)), responses[:-1]])
         self.estimates = np.linalg.solve(self.grams, responses[:, :, None])[:, :, 0]
@@ -263,7 +257,7 @@ class EpochOfRun:
             "subspace_error": self.error,
         }
         self.bias = theory.misspecification(theta_bound=problem.theta_bound, **known)
-        self.feature_bound = problem.arm_bound + theory.imputation_error(**known)
+        self.feature_bound = theory.feature_bound(**known)
         self.failure_prob = run.failure_prob / (2 * 4)  # four epochs: 250, 500, 1000, 2000
         self.learning = {
             "ridge": run.ridge,
@@ -366,8 +360,12 @@ def test_the_features_of_the_run_stay_within_the_potential(run):
     for epoch in run.epochs:
         widths = epoch.of_chosen(epoch.widths)
         squares, sums = theory.potential_sums(n_rounds=epoch.n_rounds, potential=epoch.potential)
-        rank = run.problem.rank
-        ceiling = rank * math.log1p(epoch.n_rounds * epoch.feature_bound**2 / (rank * run.ridge))
+        ceiling = theory.potential_bound(
+            n_rounds=epoch.n_rounds,
+            rank=run.problem.rank,
+            feature_bound=epoch.feature_bound,
+            ridge=run.ridge,
+        )
         assert (widths**2).sum() <= squares
         assert widths.sum() <= sums
         # Γ_e is 89 to 95 % of its bound and 40 to 80 % of G_T: little is given away here.
@@ -393,20 +391,31 @@ def test_the_worst_signs_for_the_features_of_the_run_stay_within_the_contraction
 
 def test_the_ridge_error_splits_into_shrinkage_misspecification_and_noise(run):
     for epoch in run.epochs:
-        off = epoch.rewards - epoch.of_chosen(epoch.surrogate)  # misspecification and noise
-        pushed = np.cumsum(epoch.played * off[:, None], axis=0)[:-1]
+        biases = epoch.of_chosen(epoch.means) - epoch.of_chosen(epoch.surrogate)
+        noise = epoch.rewards - epoch.of_chosen(epoch.means)
         errors = np.einsum("tij,tj->ti", epoch.grams, epoch.estimates - epoch.target)
-        np.testing.assert_allclose(errors[1:], pushed - run.ridge * epoch.target, atol=1e-8)
+        for t in (1, epoch.n_rounds // 2, epoch.n_rounds - 1):
+            parts = theory.ridge_error(
+                epoch.played[:t], epoch.target, biases[:t], noise[:t], ridge=run.ridge
+            )
+            np.testing.assert_allclose(errors[t], parts.total, atol=1e-8)
+            assert norm(parts.misspecification) <= epoch.bias * norm(epoch.played[:t], axis=1).sum()
 
 
 def test_the_radius_sum_splits_and_each_part_is_bounded(run):
     # (sqrt(λ) S + R sqrt(Γ + H_e)) sqrt(2nΓ), and b n sqrt(Γ): the parts of the epoch's bound.
     for epoch in run.epochs:
-        widths = epoch.of_chosen(epoch.widths)
-        growing = epoch.bias * np.sqrt(np.arange(epoch.n_rounds))
-        bound = expanded_bound(epoch)
-        assert 2 * ((epoch.radii - growing) * widths).sum() <= bound.ridge + bound.noise
-        assert (growing * widths).sum() <= epoch.bias * epoch.n_rounds * math.sqrt(epoch.potential)
+        widths, bound = epoch.of_chosen(epoch.widths), expanded_bound(epoch)
+        sizes = {"n_rounds": epoch.n_rounds, "potential": epoch.potential}
+        steady, growing = theory.radius_sums(epoch.radii, widths, misspecification=epoch.bias)
+        steady_bound = theory.steady_sum_bound(run.problem, **sizes, **epoch.learning)
+        growing_bound = theory.growing_sum_bound(**sizes, misspecification=epoch.bias)
+        assert steady + growing == pytest.approx(epoch.radii @ widths)
+        assert 0 < steady <= steady_bound
+        assert 0 < growing <= growing_bound
+        assert 2 * steady_bound == pytest.approx(bound.ridge + bound.noise)
+        flat = 2 * epoch.bias * epoch.n_rounds
+        assert 2 * growing_bound + flat == pytest.approx(bound.representation)
 
 
 def test_no_round_of_the_run_loses_more_than_the_instant_bounds(run):
@@ -414,8 +423,10 @@ def test_no_round_of_the_run_loses_more_than_the_instant_bounds(run):
     for epoch in run.epochs:
         widths = epoch.of_chosen(epoch.widths)
         surrogate_losses = epoch.surrogate.max(axis=1) - epoch.of_chosen(epoch.surrogate)
-        optimism = 2 * epoch.radii * widths
-        bounds = optimism + 2 * epoch.bias
+        optimism = theory.surrogate_regret_bound(radius=epoch.radii, width=widths)
+        bounds = theory.instant_regret_bound(
+            radius=epoch.radii, width=widths, misspecification=epoch.bias
+        )
         assert np.all(surrogate_losses <= optimism)
         assert np.all(epoch.losses <= bounds)
         # After a few rounds the bound is below the trivial one, and only the optimistic arm keeps
@@ -445,7 +456,9 @@ def test_no_epoch_of_the_run_loses_more_than_the_epoch_bounds(run):
     for epoch in run.epochs:
         first = epoch.record.round - 1
         regret = losses[first : first + epoch.n_rounds].sum()
-        raw = 2 * (epoch.radii * epoch.of_chosen(epoch.widths) + epoch.bias).sum()
+        raw = theory.raw_epoch_regret_bound(
+            epoch.radii, epoch.of_chosen(epoch.widths), misspecification=epoch.bias
+        )
         expanded = expanded_bound(epoch).total
         uniform = theory.uniform_epoch_regret_bound(
             run.problem,
@@ -453,7 +466,7 @@ def test_no_epoch_of_the_run_loses_more_than_the_epoch_bounds(run):
             confidence=epoch.learning["confidence"],
             misspecification=cost / math.sqrt(epoch.record.round),
         ).total
-        assert regret == pytest.approx(epoch.losses.sum())
+        assert regret == pytest.approx(theory.epoch_regret(epoch.means, epoch.arms))
         assert regret <= raw <= expanded <= uniform
         assert raw < trivial * epoch.n_rounds
         # Expanding the sum costs less than a factor of 2, and keeps the bound useful.

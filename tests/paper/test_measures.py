@@ -13,14 +13,15 @@ from halfseen.errors import InvalidSettingError
 from halfseen.linear.ridge import Confidence
 from halfseen.paper.hard_instance import HardInstanceWorld, wait_for_sign
 from halfseen.paper.measures import Surrogate, log_spaced, missed_by
+from halfseen.paper.reestimation import Samples, projected_noise
 from halfseen.simulation.methods import MEASURES
 from halfseen.worlds.lowrank import LowRankWorld
 
 WORLD = LowRankWorld(
     dim=12, rank=2, n_arms=15, horizon=60, observe_prob=0.8, latent="uniform", noise_scale=0.1
 )
-NAMES = ("representation", "gram", "coverage", "excitation")
-SETTINGS = {"coverage": {"burn_in": 5, "replicates": 10}}
+NAMES = ("representation", "gram", "coverage", "excitation", "reestimation")
+SETTINGS = {"coverage": {"burn_in": 5, "replicates": 10}, "reestimation": {"burn_in": 9}}
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,24 @@ def test_a_measure_refuses_unbounded_arms_and_other_worlds(name):
         MEASURES[name](WORLD.replace(latent="gaussian").realize(seed=0))
     with pytest.raises(InvalidSettingError, match="low-rank world, got HardInstance"):
         MEASURES[name](HardInstanceWorld(horizon=10).realize(seed=0))
+
+
+def test_both_obstacles_appear_if_the_subspace_is_estimated_anew_and_neither_if_it_is_frozen():
+    found = MEASURES["reestimation"](WORLD.replace(observe_prob=0.4).realize(3), burn_in=9)
+    assert found["reestimated_drift"][0] > 0.01
+    assert found["reestimated_smallest"][0] < -0.01
+    assert found["frozen_drift"] == [0.0]
+    assert found["frozen_smallest"][0] > -1e-9
+
+
+def test_the_steps_of_projected_noise_add_up_to_the_projected_sum():
+    random = np.random.default_rng(4)
+    bases = np.array([np.linalg.qr(random.normal(size=(5, 2)))[0] for _ in range(7)])
+    samples = Samples(random.normal(size=(7, 5)), random.normal(size=7), bases)
+    steps, first = projected_noise(samples), samples.arms[0] * samples.noise[0]
+    summed = (samples.arms * samples.noise[:, None]).sum(axis=0)
+    last = bases[-1] @ (bases[-1].T @ summed)
+    assert np.allclose(bases[0] @ (bases[0].T @ first) + sum(steps).sum(axis=0), last)
 
 
 # Representation

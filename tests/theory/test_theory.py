@@ -103,9 +103,7 @@ def test_the_corrected_sample_is_unbiased_and_its_second_moment_exact(dim, obser
     arm = np.random.default_rng(dim).normal(size=dim)
     first, second = moments_by_enumeration(arm, observe_prob)
     np.testing.assert_allclose(first, np.outer(arm, arm), rtol=0, atol=1e-12)
-    energy, hidden = arm @ arm, 1 / observe_prob**2 - 1 / observe_prob
-    claimed = energy / observe_prob * np.outer(arm, arm)
-    claimed += hidden * np.diag(arm**2 * (energy - arm**2))
+    claimed, energy = theory.corrected_second_moment(arm, observe_prob), arm @ arm
     np.testing.assert_allclose(claimed, second, rtol=1e-12, atol=1e-12)
     # At most 2 B_X² λ̄/p², as matrix Bernstein needs it; for one arm B_X² and λ̄ are ‖x‖².
     assert np.linalg.norm(second, 2) <= 2 * energy * energy / observe_prob**2

@@ -63,7 +63,7 @@ def test_the_chance_of_a_complete_slate_by_enumeration(n_arms):
 @given(st.integers(4, 2000))
 def test_the_chance_of_a_complete_slate_grows_from_its_floor_towards_one(n_arms):
     chance = theory.complete_slate_prob(n_arms)
-    assert 3 / 512 <= chance <= 1
+    assert theory.COMPLETE_SLATE_FLOOR <= chance <= 1
     assert theory.complete_slate_prob(n_arms + 1) >= chance
 
 
@@ -77,7 +77,11 @@ def test_a_complete_round_costs_at_least_the_gaps_of_the_wrong_signs():
         best = max(arm @ theta for arm in arms.values())
         assert best == pytest.approx(reward_gap + hidden_gap)
         for label, arm in (arms | {(0, 0): side}).items():
-            least = reward_gap * (label[0] != reward_sign) + hidden_gap * (label[1] != hidden_sign)
+            least = theory.complete_round_regret(
+                Gaps(reward_gap=reward_gap, hidden_gap=hidden_gap),
+                wrong_reward=label[0] != reward_sign,
+                wrong_hidden=label[1] != hidden_sign,
+            )
             assert best - arm @ theta >= least - 1e-12
 
 
@@ -99,7 +103,8 @@ def test_the_norm_budget_is_exhausted_in_the_first_round():
 def test_the_hidden_sign_stays_hidden_at_least_as_often_as_claimed(n_arms, observe_prob, round):
     # t - 1 slates without a revealing side arm, and one in which no arm shows both entries.
     silent = (1 - observe_prob**2 / 2) ** (n_arms * (round - 1)) * (1 - observe_prob**2) ** n_arms
-    assert silent >= math.exp(-2 * n_arms * observe_prob**2 * round) * (1 - 1e-9)
+    floor = theory.silence_floor(n_arms=n_arms, observe_prob=observe_prob, round=round)
+    assert silent >= floor * (1 - 1e-9)
 
 
 def test_no_test_of_a_sign_beats_the_error_bound():

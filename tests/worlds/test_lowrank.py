@@ -263,3 +263,22 @@ def test_the_problem_has_the_settings_of_the_world(latent):
 def test_a_bad_setting_is_refused_by_name_and_value(setting, says):
     with pytest.raises(InvalidSettingError, match=says):
         LowRankWorld(**setting)
+
+
+@pytest.mark.parametrize("coherence", [0.5, 0.9, 0.99])
+def test_coherence_is_the_length_of_one_row_and_sweeps_the_incoherence(coherence):
+    plain = LowRankWorld(dim=40, rank=3).realize(1)
+    basis = LowRankWorld(dim=40, rank=3, coherence=coherence).realize(1).basis
+    assert np.allclose(basis.T @ basis, np.eye(3))
+    assert np.linalg.norm(basis[0]) == pytest.approx(coherence)
+    most = math.sqrt(40 / 3)
+    problem = LowRankWorld(dim=40, rank=3, coherence=coherence).realize(1).problem()
+    assert problem.incoherence == pytest.approx(max(coherence, row_lengths(basis)[1:].max()) * most)
+    if coherence > 0.5:
+        assert problem.incoherence > plain.problem().incoherence
+    with pytest.raises(InvalidSettingError, match="rank must be below dim for a coherence"):
+        LowRankWorld(dim=3, rank=3, coherence=coherence)
+
+
+def row_lengths(basis):
+    return np.linalg.norm(basis, axis=1)

@@ -12,23 +12,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from halfseen.paper.digits import DigitsWorld
-from halfseen.paper.hard_instance import HardInstanceWorld, wait_for_sign
+from halfseen.paper.hard_instance import HardInstanceWorld, SignSeeker, wait_for_sign
 from halfseen.paper.measures import coverage, excitation, gram, representation
 from halfseen.paper.product_context import ProductContextWorld
 from halfseen.paper.pslb import Pslb
+from halfseen.paper.reestimation import reestimation
 from halfseen.paper.tracking import tracking
 from halfseen.simulation.methods import MEASURES
 
 if TYPE_CHECKING:
     from halfseen.simulation.results import Results
 
-__all__ = ["DigitsWorld", "HardInstanceWorld", "ProductContextWorld", "Pslb", "run"]
+__all__ = ["DigitsWorld", "HardInstanceWorld", "ProductContextWorld", "Pslb", "SignSeeker", "run"]
 
 MEASURES.update(
     {
         "coverage": coverage,
         "excitation": excitation,
         "gram": gram,
+        "reestimation": reestimation,
         "representation": representation,
         "tracking": tracking,
         "wait": wait_for_sign,

@@ -1,15 +1,19 @@
-"""The four problems behind the paper's lower bound, and how long their hidden sign stays hidden."""
+"""The four problems behind the lower bound, and a policy that discovers their hidden sign."""
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from halfseen import checks, params, seeding
 from halfseen.errors import InvalidSettingError
+from halfseen.policies.abilities import Reports
+from halfseen.policies.base import Policy
+from halfseen.policies.registry import register_policy
+from halfseen.state import Whole
 from halfseen.theory import Gaps, Problem, expected_wait, hard_instance_gaps
-from halfseen.values import FloatArray, Slate
+from halfseen.values import Choice, FloatArray, Note, Slate
 from halfseen.worlds.base import Facts, Realization, Round, World, register_world
 
 MASKINGS = ("oracle-augmented", "fully-masked")
@@ -132,6 +136,64 @@ class HardInstanceRealization:
             theta_bound=world.theta_bound,
             noise_scale=world.noise_scale,
         )
+
+
+@register_policy
+class SignSeeker(Reports, Policy):
+    """Waits for the hidden sign σ of `HardInstanceWorld`, which a side arm reveals.
+
+    It knows the family: features 0 and 1 label decision arms, of mean aνγ + bσΔ with Δ ≥ γ, and the
+    signs of features 2 and 3 of a side arm agree if σ = 1. It is told ν and ignores rewards. So its
+    regret is the cost of discovering σ from slates (`halfseen.theory.discovery_cost`).
+
+    Examples
+    --------
+    >>> policy, nan = SignSeeker(dim=4), float("nan")
+    >>> policy.choose([[0.5, -0.5, 0, 0], [nan, nan, 0.35, nan]]).arm, policy.hidden_sign
+    (0, 0)
+    >>> policy.choose([[0.5, -0.5, 0, 0], [nan, nan, 0.35, -0.35]]).arm, policy.hidden_sign
+    (1, -1)
+    """
+
+    STATE: ClassVar = {"hidden_sign": Whole(-1, 1), "_wait": Whole()}
+
+    reward_sign: int = params.custom(default=1, check=_sign, kind="1 or −1", doc="ν.")
+
+    def setup(self) -> None:
+        """Start without the hidden sign."""
+        checks.integer("dim", self.dim, 4)
+        self.hidden_sign, self._wait = 0, 0
+
+    @property
+    def current_rank(self) -> int:
+        """The rank of the family."""
+        return 3
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return how many rounds were played without the hidden sign."""
+        return {"wait": [self._wait]}
+
+    def prepare(self, slate: Slate) -> None:
+        """Look for the hidden sign; count the round if it is not found."""
+        self.collect(slate)
+        self._wait += self.hidden_sign == 0
+
+    def collect(self, slate: Slate) -> None:
+        """Look for side arms with both entries; if they disagree, the majority counts."""
+        if not self.hidden_sign:
+            sides = np.sign(np.nan_to_num(slate.table[:, 2:4]))
+            self.hidden_sign = int(np.sign(sides.prod(axis=1).sum()))
+
+    def decide(self, slate: Slate) -> Choice:
+        """Play the best decision arm as far as the signs are known; a side arm counts as 0."""
+        labels = np.sign(np.nan_to_num(slate.table[:, :2]))
+        decisive = (labels != 0).all(axis=1)
+        # Δ ≥ γ, so σ counts first.
+        scores = self.reward_sign * labels[:, 0] + 2 * self.hidden_sign * labels[:, 1]
+        return Choice.best(np.where(decisive, scores, 0.0))
+
+    def update(self, note: Note, reward: float) -> None:
+        """Learn nothing from rewards."""
 
 
 def wait_for_sign(realization: Realization) -> dict[str, list[float]]:

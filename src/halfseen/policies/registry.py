@@ -57,7 +57,8 @@ def registered(name: Any) -> type[Policy]:
         if name not in known:
             raise ArchiveError(
                 f"no policy is called {name!r}, there are {sorted(known)}: import the module that "
-                "defines it, with @register_policy on the class; halfseen.paper has Pslb"
+                "defines it, with @register_policy on the class; halfseen.paper has Pslb and "
+                "SignSeeker"
             )
     return _CLASSES[name]
 

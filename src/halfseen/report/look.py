@@ -90,6 +90,7 @@ _STANDARD = {
     "per-arm-thompson": Look("Thompson per arm", "#63B7C4", MIXED, "P"),
     "boosted-trees": Look("boosted trees, ε-greedy", "#5B8C1A", SOLID, "^"),
     "forest": Look("forest, ε-greedy", "#2F5D0A", DASHED, "v"),
+    "sign-seeker": Look("knows all but the hidden sign", "#117733", MIXED, "P"),
     "row-memory": Look("ridge with a memory of rows", "#8A6FB0", MIXED, "D"),
     "same-arm": Look("always the first arm", "#B0B0B0", DOTTED, "x"),
     "zf-thompson": Look("ZF-Thompson", "#F0B84D", MIXED, "P"),
@@ -130,6 +131,7 @@ _NOT_IN_PAPER = (
     "per-arm",
     "boosted-trees",
     "forest",
+    "sign-seeker",
     "row-memory",
     "same-arm",
 )

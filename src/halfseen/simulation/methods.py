@@ -164,6 +164,7 @@ METHODS: Mapping[str, Method] = {
     "oracle-masked": Method(policy="Oracle"),
     "oracle-full": Method(policy="Oracle", view="full"),
     "two-phase": Method(policy="TwoPhase"),
+    "sign-seeker": Method(policy="SignSeeker"),
     "uniform": Method(policy="Uniform"),
     "impute-mean": Method(policy="Imputed", settings={"imputer": "mean"}),
     "clbbf": Method(policy="Imputed", settings={"imputer": "gaussian", "first_fit": 1}),

@@ -2,9 +2,10 @@
 
 ``representation`` has the constants of a problem, the effect of masks and the errors of what is
 estimated from them, ``regret`` the bounds on one epoch, on all of them and on two
-variants, ``lower_bound`` those on every policy.
+variants, ``epoch`` what happens in one epoch of a run, ``lower_bound`` the bounds on every policy.
 """
 
+from halfseen.theory.epoch import *
 from halfseen.theory.lower_bound import *
 from halfseen.theory.regret import *
 from halfseen.theory.representation import *

@@ -5,8 +5,9 @@ four decision arms labelled (a, b) with a, b = ±1 and mean aνγ + bσΔ. Other
 side arm that reveals σ when both of its entries are seen. The learner must find the sign ν from
 noisy rewards and the sign σ in spite of the masks; γ is the `reward_gap`, Δ the `hidden_gap`.
 
-At the end, the regret of a policy that knows the family and ν and only has to discover σ. Until a
-side arm shows both entries it plays an arm of label a = ν; afterwards it loses nothing.
+At the end, the regret of a policy that knows the family and ν and only has to discover σ
+(`halfseen.paper.SignSeeker`). Until a side arm shows both entries it plays an arm of label a = ν;
+afterwards it loses nothing.
 """
 
 import math
@@ -17,6 +18,12 @@ from halfseen.theory.representation import Problem
 
 GAP_SCALE = 1 / (2 * math.sqrt(2))
 """c_0 of the gaps: γ² + Δ² ≤ 2 c_0² S² B_X² = S² B_X²/4 uses the whole norm budget."""
+
+COMPLETE_SLATE_FLOOR = 3 / 512
+"""The least π_K, that of four arms.
+
+Paper: eq:piK_lower
+"""
 
 LEAK_RATE_LIMIT = 0.5
 """Largest K p² + S² B_X²/R² for which the optimized form is derived here."""
@@ -60,6 +67,32 @@ def complete_slate_prob(n_arms: int) -> float:
     return complete / possible
 
 
+def complete_round_regret(gaps: Gaps, *, wrong_reward: bool, wrong_hidden: bool) -> float:
+    """Return the least that an arm with wrong signs costs in a round with all four labels.
+
+    γ for a label a ≠ ν, and Δ for b ≠ σ; a side arm has neither.
+
+    Paper: lem:iid_regret_complete_round_refined
+
+    >>> complete_round_regret(
+    ...     Gaps(reward_gap=0.25, hidden_gap=0.5), wrong_reward=True, wrong_hidden=True
+    ... )
+    0.75
+    """
+    return gaps.reward_gap * wrong_reward + gaps.hidden_gap * wrong_hidden
+
+
+def silence_floor(*, n_arms: int, observe_prob: float, round: int) -> float:
+    """Return exp(-2Kp²t), a lower bound on P(no slate has revealed σ up to round t), for p ≤ 1/2.
+
+    Paper: eq:no_reveal_lower_refined
+
+    >>> silence_floor(n_arms=4, observe_prob=0.5, round=1) == math.exp(-2)
+    True
+    """
+    return math.exp(-2 * n_arms * observe_prob**2 * round)
+
+
 def gaps_fit(problem: Problem, gaps: Gaps) -> bool:
     """Return whether γ² + Δ² ≤ S² B_X²/4, so that the hard parameter has norm at most S.
 
@@ -99,7 +132,8 @@ def hidden_sign_error(problem: Problem, gap: float, *, round: int) -> float:
     Paper: lem:iid_sigma_testing_refined
     Paper: eq:iid_lb_kl_sigma
     """
-    seen = math.exp(-2 * problem.n_arms * problem.observe_prob**2 * round)
+    n_arms, prob = problem.n_arms, problem.observe_prob
+    seen = silence_floor(n_arms=n_arms, observe_prob=prob, round=round)
     return seen * reward_sign_error(problem, gap, round=round)
 
 
@@ -268,3 +302,45 @@ def expected_wait(*, n_arms: int, observe_prob: float, horizon: int | None = Non
     reveal = reveal_prob(n_arms=n_arms, observe_prob=observe_prob)
     forever = (1 - reveal) / reveal
     return forever if horizon is None else forever * (1 - (1 - reveal) ** horizon)
+
+
+def uninformed_loss(gaps: Gaps, *, n_arms: int, observe_prob: float) -> float:
+    """Return the expected regret of a round in which ν is known and σ is not.
+
+    The best arm that is offered has mean Δ + γ, Δ - γ, 0 (a side arm), γ - Δ or -Δ - γ. Without σ
+    the policy plays an arm with a = ν, of mean γ on average over σ, or else a side arm, or else
+    one with a = -ν. The expectation over slates of K arms that do not reveal σ is exact: given
+    that, an arm is a side arm with probability (1 - p²)/2 over 1 - p²/2. It needs γ ≤ Δ.
+    """
+    gamma, delta = gaps.reward_gap, gaps.hidden_gap
+    silent = 1 - observe_prob**2 / 2
+    label, side = 1 / 8 / silent, (1 - observe_prob**2) / 2 / silent
+    best = [
+        (delta + gamma, label),
+        (delta - gamma, label),
+        (0.0, side),
+        (gamma - delta, label),
+        (-delta - gamma, label),
+    ]
+    blind = [(gamma, 2 * label), (0.0, side), (-gamma, 2 * label)]
+    return _mean_of_first(best, n_arms) - _mean_of_first(blind, n_arms)
+
+
+def _mean_of_first(ranked: list[tuple[float, float]], n_arms: int) -> float:
+    """Return the mean value of the first kind that a slate has, from values and probabilities."""
+    total, absent = 0.0, 1.0  # the probability that an arm is of none of the kinds so far
+    for value, share in ranked:
+        total += value * (absent**n_arms - max(0.0, absent - share) ** n_arms)
+        absent -= share
+    return total
+
+
+def discovery_cost(problem: Problem, gaps: Gaps) -> float:
+    """Return the expected regret of the policy that only has to discover σ: wait times loss.
+
+    It is the upper side of the price of hidden entries, where rewards are too noisy to reveal σ;
+    `explicit_lower_bound` is the lower side.
+    """
+    n_arms, observe_prob = problem.n_arms, problem.observe_prob
+    wait = expected_wait(n_arms=n_arms, observe_prob=observe_prob, horizon=problem.horizon)
+    return wait * uninformed_loss(gaps, n_arms=n_arms, observe_prob=observe_prob)

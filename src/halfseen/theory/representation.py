@@ -7,11 +7,15 @@ smaller δ: see `representation_level`.
 """
 
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from halfseen import checks
 from halfseen.errors import InvalidSettingError
 from halfseen.params import Value, custom, integer, probability, real
+from halfseen.values import FloatArray
 
 _ROUNDING = 1e-9
 
@@ -117,6 +121,19 @@ def gram_floor_true(observe_prob: float) -> float:
     return 0.75 * observe_prob
 
 
+def gram_floor(observe_prob: float) -> float:
+    """Return p/2, a lower bound on the eigenvalues of Û_Ω'Û_Ω if ‖P̂ − P‖ ≤ p/32.
+
+    It also needs the floor 3p/4 of the true basis, from which it falls by the distance at most.
+
+    Paper: lemma:min_eigenvalue_uu
+
+    >>> gram_floor(0.5)
+    0.25
+    """
+    return 0.5 * observe_prob
+
+
 def incoherence_constant() -> float:
     """Return C_μ of the condition on p, about 29.2, which the paper does not specify.
 
@@ -164,6 +181,23 @@ def log_term(*, dim: int, failure_prob: float, horizon: int | None, round: int) 
     checks.real("failure_prob", failure_prob, 0.0, 1.0, low_open=True, high_open=True)
     n_events = round * (round + 1) if horizon is None else horizon
     return math.log(2 * dim * n_events / failure_prob)
+
+
+def corrected_second_moment(arm: FloatArray, observe_prob: float) -> FloatArray:
+    """Return E[Y²] of the corrected sample Y of one arm x, whose mean is xx', shape (dim, dim).
+
+    It is ‖x‖² xx'/p + (1/p² − 1/p) diag(x_j² (‖x‖² − x_j²)).
+
+    Paper: lemma:masked_second_moment
+
+    >>> corrected_second_moment(np.array([1.0, 2.0]), 0.5).tolist()
+    [[18.0, 20.0], [20.0, 48.0]]
+    """
+    energy, squares = float(arm @ arm), arm**2
+    hidden = 1 / observe_prob**2 - 1 / observe_prob
+    return energy / observe_prob * np.outer(arm, arm) + hidden * np.diag(
+        squares * (energy - squares)
+    )
 
 
 def covariance_error(
@@ -229,6 +263,47 @@ def imputation_error(*, arm_bound: float, observe_prob: float, subspace_error: f
     return (1 + 2 / observe_prob) * arm_bound * subspace_error
 
 
+class SurrogateSteps(NamedTuple):
+    """How far a surrogate mean can be off, in the steps of the proof.
+
+    Attributes
+    ----------
+    outside : float
+        B_X ε_e, the length of an arm outside of the estimated subspace.
+    imputed : float
+        (1 + 2/p) B_X ε_e, the distance of a filled arm from the arm.
+    feature : float
+        Their sum: the distance of the lifted feature Ûz from the arm.
+    surrogate : float
+        S times that: the error of the mean, b_e.
+    """
+
+    outside: float
+    imputed: float
+    feature: float
+    surrogate: float
+
+
+def surrogate_steps(
+    *, theta_bound: float, arm_bound: float, observe_prob: float, subspace_error: float
+) -> SurrogateSteps:
+    """Return the bounds of which `misspecification` is made.
+
+    Paper: eq:first-term
+    Paper: eq:final-piece
+    Paper: eq:feature-minus-projected
+    Paper: eq:bias-decomp
+
+    >>> surrogate_steps(theta_bound=3.0, arm_bound=1.0, observe_prob=0.5, subspace_error=0.5)
+    SurrogateSteps(outside=0.5, imputed=2.5, feature=3.0, surrogate=9.0)
+    """
+    outside = arm_bound * subspace_error
+    imputed = imputation_error(
+        arm_bound=arm_bound, observe_prob=observe_prob, subspace_error=subspace_error
+    )
+    return SurrogateSteps(outside, imputed, outside + imputed, theta_bound * (outside + imputed))
+
+
 def misspecification(
     *, theta_bound: float, arm_bound: float, observe_prob: float, subspace_error: float
 ) -> float:
@@ -280,6 +355,35 @@ def representation_level(representation_failure_prob: float) -> float:
 def covariance_error_at(problem: Problem, *, round: int, failure_prob: float) -> float:
     """Return the bound on the covariance error after `round` slates (ρ_t for δ_rank)."""
     return covariance_error(**_seen(problem, round, failure_prob))
+
+
+def covariance_event_holds(
+    problem: Problem, errors: Iterable[float], *, failure_prob: float
+) -> bool:
+    """Return whether the covariance error stays below ρ_t in all rounds: the event of the ranks.
+
+    `errors` are those after rounds 1, 2, …; the event has probability 1 − δ_rank.
+
+    Paper: eq:cov_event_unknown_rank
+    """
+    return all(
+        error <= covariance_error_at(problem, round=t, failure_prob=failure_prob)
+        for t, error in enumerate(errors, start=1)
+    )
+
+
+def identified_ranks(problem: Problem, covariance_error: float) -> tuple[int, int]:
+    """Return the least and the largest rank that the threshold 2ρ can choose on that event.
+
+    No eigenvalue moves by more than ρ. So it chooses the true rank if ρ ≤ λ_m/4, rank 0 if ρ
+    exceeds λ̄, and never more than the true rank.
+
+    Paper: lemma:unknown_rank_identification
+    """
+    if covariance_error > problem.top_eigenvalue:
+        return 0, 0
+    separated = covariance_error <= problem.last_eigenvalue / 4
+    return problem.rank if separated else 0, problem.rank
 
 
 def subspace_error_at(problem: Problem, *, round: int, failure_prob: float) -> float:

@@ -46,6 +46,10 @@ class LowRankWorld(World):
         Multiplies the variance along the j-th column of U by j^−decay: at 0 the spectrum is flat
         except for the loadings, at 1 it falls like 1/j. Full-rank arms (`rank = dim`) with a decay
         look low-rank.
+    coherence : float
+        In [0, 1): length of the first feature's row of U. At 0 it is as drawn. Near 1 one direction
+        is almost this feature alone, μ is near sqrt(dim/rank), and an arm that hides the feature
+        can hardly be imputed.
     theta : "random" or "tail"
         Where the parameter lies: anywhere in the span of U, or in that of the last half of its
         columns (rounded up), where arms vary least if there is a decay.
@@ -92,6 +96,7 @@ class LowRankWorld(World):
         default=(0.75, 1.25), check=_loadings, kind="(float, float)", plain=list
     )
     decay: float = params.real(default=0.0, low=0.0)
+    coherence: float = params.real(default=0.0, low=0.0, high=1.0, high_open=True)
     theta: str = params.choice(default="random", words=("random", "tail"))
     feature_scale: float = params.real(default=1.0, low=1e-50, high=1e50)
     latent: str = params.choice(default="gaussian", words=("gaussian", "uniform", "student"))
@@ -115,6 +120,10 @@ class LowRankWorld(World):
         """Raise InvalidSettingError if rank or masks do not fit the dimension."""
         checks.integer("rank", self.rank, 1, self.dim)
         self.masks.stated_prob(self.observe_prob, self.dim)  # raises if they do not fit together
+        if self.coherence and self.rank == self.dim:
+            raise InvalidSettingError(
+                f"must be below dim for a coherence, got {self.rank}", name="rank"
+            )
         if self.change_round is not None and 2 * self.rank > self.dim:
             raise InvalidSettingError(
                 f"must be in [1, {self.dim // 2}], half of dim, for a change of subspace, "
@@ -148,6 +157,8 @@ class LowRankRealization:
         random = np.random.default_rng(seed)
         # Draw order of the published instances: basis, loadings, parameter.
         self.basis: FloatArray = np.linalg.qr(random.standard_normal((world.dim, world.rank)))[0]
+        if world.coherence:
+            self.basis = _with_first_row(self.basis, world.coherence)
         drawn = random.uniform(*world.loadings, world.rank)
         falling = np.arange(1.0, world.rank + 1.0) ** (-world.decay / 2)
         self.loadings: FloatArray = world.feature_scale * (drawn * falling)
@@ -279,6 +290,17 @@ class LowRankRealization:
             theta_bound=1.0 / world.feature_scale,
             noise_scale=world.noise_scale,
         )
+
+
+def _with_first_row(basis: FloatArray, length: float) -> FloatArray:
+    """Return a basis whose first row has a length, all of it in the first column."""
+    rest = basis.copy()
+    rest[0] = 0.0
+    rest = np.linalg.qr(rest)[0]
+    rest[:, 0] *= math.sqrt(1.0 - length**2)
+    rest[0] = 0.0
+    rest[0, 0] = length
+    return rest
 
 
 def drawn_loadings(random: np.random.Generator, dim: int, rank: int) -> FloatArray:
