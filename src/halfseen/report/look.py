@@ -44,7 +44,7 @@ def shade(color: str, by: float) -> str:
 
 
 _VARIANTS: dict[str, tuple[str, float, Dashes]] = {
-    "under": ("rank too small", 0.62, DOTTED),
+    "under": ("rank too small", 0.55, DOTTED),
     "true": ("rank known", -0.12, SOLID),
     "over": ("rank too large", -0.5, DASHED),
     "adaptive": ("constant threshold", 0.36, MIXED),
@@ -53,8 +53,15 @@ _VARIANTS: dict[str, tuple[str, float, Dashes]] = {
     "tenth": ("radius × 0.1", 0.6, DOTTED),
     "seen": ("nothing hidden", 0.45, DOTTED),
     "shrunk": ("penalty 20", 0.4, MIXED),
+    "grouse": ("GROUSE", -0.35, DASHED),
+    "oja": ("Oja's rule", 0.35, MIXED),
+    "petrels": ("PETRELS", 0.6, DOTTED),
 }
-"""What the suffix of a key means: words, shade, line; the marker is that of the family."""
+"""What the suffix of a key means: words, shade, line."""
+
+_VARIANT_MARKERS = {"under": "1", "over": "s"}  # others have that of the family
+
+_OWN_VARIANTS = ("grouse", "oja", "petrels")  # not from the paper
 
 _STANDARD = {
     "tofu": Look("TOFU", _BLUE),
@@ -64,6 +71,7 @@ _STANDARD = {
     "ra-tofu-fh": Look("RA-TOFU-FH", "#A1C935", DASHED, "d"),
     "ra-tofu-fh-published": Look("RA-TOFU-FH, published threshold", "#6E8B1E", DOTTED, "d"),
     "latent-ucb": Look("latent UCB", "#5B2A86", SOLID, "*"),
+    "latent-ucb-no-mask": Look("latent UCB: no masks", "#D2527F", DASHED, "o"),
     "latent-ucb-told": Look("latent UCB, given rank and zero means", "#9B6FC4", DASHED, "P"),
     "zf-oful": Look("ZF-OFUL", _RED, SOLID, "^"),
     "zf-oful-untuned": Look("ZF-OFUL, not tuned", "#F2A37A", DOTTED, "^"),
@@ -109,7 +117,6 @@ _STANDARD = {
 
 _LATENT_UCB_WITH = {
     "no-filled": "no filled arms",
-    "no-mask": "no masks",
     "no-item": "no item effects",
     "no-context": "no context",
     "growth-2": "epochs double",
@@ -158,7 +165,8 @@ def look_of(key: str) -> Look:
         family = _STANDARD[base]
         color = shade(family.color, by)
         name = f"RA-{family.label}" if end == "adaptive" else family.label
-        return Look(f"{name}, {words}", color, dashes, family.marker)
+        marker = _VARIANT_MARKERS.get(end, family.marker)
+        return Look(f"{name}, {words}", color, dashes, marker)
     return _fallback(key)
 
 
@@ -176,7 +184,8 @@ def in_paper(key: str) -> bool:
     (False, False, False)
     """
     base, _, end = key.rpartition("-")
-    known = key in _STANDARD or (base in _STANDARD and end in _VARIANTS)
+    is_variant = base in _STANDARD and end in _VARIANTS and end not in _OWN_VARIANTS
+    known = key in _STANDARD or is_variant
     return known and not key.startswith(_NOT_IN_PAPER)
 
 
