@@ -63,7 +63,6 @@ AGAINST = {
 }
 BURN_IN = 30  # rounds of zero-filled OFUL in the paper's main study
 WIDTH = 1400  # pixels, at most
-COLOURS = 128
 
 
 def main(results: Path) -> None:
@@ -216,7 +215,7 @@ def _command(name: str, scale: str, seeds: list[int]) -> str:
 def _shrink(source: Path, target: Path) -> None:
     picture = Image.open(source).convert("RGB")
     picture.thumbnail((WIDTH, 10 * WIDTH), Image.Resampling.LANCZOS)
-    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(target, optimize=True)
+    picture.save(target, optimize=True)  # all colours: methods differ by shades
 
 
 if __name__ == "__main__":

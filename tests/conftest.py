@@ -38,6 +38,7 @@ def unrendered(monkeypatch):
     def save(figure, folder, name):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.svg").write_text("<svg/>")
+        (folder / f"{name}.pdf").write_text("%PDF")
         Image.new("RGB", (8, 8)).save(folder / f"{name}.png")
         return folder / f"{name}.png"
 

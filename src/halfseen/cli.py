@@ -1,5 +1,6 @@
 """The commands; what a command needs is imported when it runs."""
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import halfseen
-from halfseen.errors import HalfseenError, StudyError
+from halfseen.errors import HalfseenError, InvalidSettingError, StudyError
 from halfseen.lazy import from_extra
 
 if TYPE_CHECKING:
@@ -101,6 +102,13 @@ def reproduce(
     seeds: Seeds = None,
     p: Probs = None,
     methods: Methods = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="One more method: mine=tofu,subspace=Grouse (a key, what it changes, settings), "
+            "or a JSON file of methods; may be repeated.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     cluster: Annotated[
         str | None, typer.Option(help="Run on this Dask scheduler: tcp://10.0.0.1:8786.")
@@ -120,7 +128,8 @@ def reproduce(
         names = list(ORDER) if names == ["all"] else names
         several, failed = len(names) > 1, False
         # All of them before the first is run, so that a wrong option is reported at once.
-        studies = [_part_of(name, scale, seeds, p, methods) for name in names]
+        own = {key: each for text in method or () for key, each in parse_method(text).items()}
+        studies = [_part_of(name, scale, seeds, p, methods, own) for name in names]
         part = parse_shard(shard)
         with _workers(cluster, jobs):
             for each, study in zip(names, studies, strict=True):
@@ -449,6 +458,43 @@ def parse_shard(text: str | None) -> tuple[int, int]:
     raise StudyError(f"--shard must be a part of all, from 1/20 to 20/20, got {text!r}")
 
 
+def parse_method(text: str) -> dict[str, dict[str, Any]]:
+    """Return methods by key, each with what it changes and its settings.
+
+    >>> parse_method("mine=tofu,subspace=Grouse,subspace.patience=5,burn_in=4")
+    {'mine': {'method': 'tofu', 'subspace': {'rule': 'Grouse', 'patience': 5}, 'burn_in': 4}}
+    """
+    if "=" not in text:
+        found = json.loads(Path(text).read_text("utf-8"))
+        if not isinstance(found, dict) or not all(
+            isinstance(each, dict) for each in found.values()
+        ):
+            raise InvalidSettingError(
+                f"{text} must have an object of settings by key, got {found!r:.60}"
+            )
+        return found
+    (key, base), *changes = (part.strip().partition("=")[::2] for part in text.split(","))
+    settings: dict[str, Any] = {"method": base}
+    for name, value in changes:
+        outer, _, inner = name.partition(".")
+        if inner:
+            rule = settings.get(outer, {})
+            settings[outer] = ({"rule": rule} if isinstance(rule, str) else rule) | {
+                inner: _plain(value)
+            }
+        else:
+            settings[name] = _plain(value)
+    return {key: settings}
+
+
+def _plain(text: str) -> Any:
+    """Return the number, True, False or None that a word of JSON stands for, or the word."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def _words(text: str | None) -> list[str] | None:
     """Return the parts of a comma-separated list."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
@@ -465,15 +511,26 @@ def _numbers(text: str | None) -> list[float] | None:
 
 
 def _part_of(
-    name: str, scale: str, seeds: str | None, p: str | None, methods: str | None
+    name: str,
+    scale: str,
+    seeds: str | None,
+    p: str | None,
+    methods: str | None,
+    own: dict[str, Any] | None = None,
 ) -> "Study":
     """Return the part of a study that the options ask for."""
     from halfseen.paper.studies import study_named
 
-    return study_named(name, scale).narrowed(
+    study = study_named(name, scale)
+    keys = _words(methods)
+    if own:
+        given: Any = dict.fromkeys(study.methods if keys is None else keys) | own
+    else:
+        given = keys
+    return study.narrowed(
         seeds=None if seeds is None else parse_seeds(seeds),
         observe_probs=_numbers(p),
-        methods=_words(methods),
+        methods=given,
     )
 
 

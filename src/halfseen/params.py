@@ -6,8 +6,9 @@ A class lists its parameters as class attributes::
         ridge: float = real(default=1.0, low=1e-50, high=1e100, doc="λ > 0.")
 
 From these come the keyword-only constructor, its checks and error messages, `settings()`, `repr`
-and the section "Parameters" of the docstring. A subclass inherits the parameters of its bases. If
-it overrides one by something else, such as a constant or a property, that is no longer a parameter.
+and the section "Parameters" of the docstring. A subclass inherits the parameters of its bases. A
+value in their place is another default, checked when the class is made. What a subclass overrides
+by a property or a `ClassVar` is no longer a parameter.
 
 Examples
 --------
@@ -21,6 +22,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable
+from copy import copy
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from halfseen import checks
@@ -217,6 +219,7 @@ class Declared:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        _redeclare(cls)
         cls.parameters = _params_of(cls)
         declared = cls.parameters.values()
         if "__init__" not in cls.__dict__:
@@ -257,13 +260,28 @@ class Declared:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+def _redeclare(cls: type) -> None:
+    """Turn values in the place of inherited parameters into parameters with another default."""
+    annotations = inspect.get_annotations(cls)
+    inherited = {name: param for base in cls.__mro__[:0:-1] for name, param in _own(base).items()}
+    for name, value in dict(vars(cls)).items():
+        is_constant = "ClassVar" in str(annotations.get(name)) or hasattr(value, "__get__")
+        if name in inherited and not isinstance(value, Param) and not is_constant:
+            try:
+                default = inherited[name].checked(value)
+            except InvalidSettingError as error:
+                raise InvalidSettingError(f"{cls.__name__}: {error}") from None
+            param = copy(inherited[name])
+            param.default = default
+            setattr(cls, name, param)
+
+
+def _own(base: type) -> dict[str, Param]:
+    return {name: value for name, value in vars(base).items() if isinstance(value, Param)}
+
+
 def _params_of(cls: type) -> dict[str, Param]:
-    names = dict.fromkeys(
-        name
-        for base in reversed(cls.__mro__)
-        for name, value in vars(base).items()
-        if isinstance(value, Param)
-    )
+    names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in _own(base))
     found = ((name, inspect.getattr_static(cls, name)) for name in names)
     return {name: param for name, param in found if isinstance(param, Param)}
 

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from halfseen.paper.studies import study_named
 from halfseen.report.report import OUTCOMES
@@ -21,6 +23,15 @@ def imported(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_a_figure_on_the_site_keeps_the_colours_by_which_methods_differ(tmp_path):
+    colours = [(200 - n // 2, 80 + n // 3, 50 + n // 4, 255) for n in range(200)]
+    drawn = np.array([colours] * 10, dtype=np.uint8)
+    Image.fromarray(drawn).save(tmp_path / "drawn.png")
+    imported(DOCS / "make_figures.py")._shrink(tmp_path / "drawn.png", tmp_path / "small.png")
+    found = np.asarray(Image.open(tmp_path / "small.png").convert("RGBA"))
+    assert np.array_equal(found, drawn)
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,16 @@
 """Policies and worlds of one's own reach a study, and the worker processes that run it."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
-from halfseen.cli import app
-from halfseen.errors import StudyError
+from halfseen.cli import app, parse_method
+from halfseen.errors import InvalidSettingError, StudyError
+from halfseen.paper.studies import synthetic
+from halfseen.report.figures import drawn
 from halfseen.simulation import simulate as plugins
+from halfseen.simulation.results import Results
 from halfseen.simulation.simulate import load_plugin
 from shared import read
 
@@ -30,6 +35,34 @@ class NAME(halfseen.Uniform):
 def _loaded_here_only(monkeypatch):
     """Workers of later tests do not import what a test has loaded, whose folder is gone."""
     monkeypatch.setattr(plugins, "_plugins", list(plugins._plugins))
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_method_of_ones_own_joins_tables_and_the_main_figure(here, from_file):
+    given = "mine=tofu,subspace=Grouse,subspace.patience=5,burn_in=4"
+    if from_file:
+        (here / "mine.json").write_text(json.dumps(parse_method(given)))
+        given = "mine.json"
+    options = ["--methods", "tofu", "--method", given, "--seeds", "0", "--p", ".3", "--jobs", "1"]
+    study = ["reproduce", "synthetic", "--scale", "smoke", "--out", "out", *options]
+    result = CliRunner().invoke(app, study)
+    assert result.exit_code == 0, result.output
+    rows = read(here / "out" / "per_seed.csv")
+    assert [row["method"] for row in rows] == ["tofu", "mine"]
+    settings = json.loads((here / "out" / "manifest.json").read_text())["study"]["settings"]
+    method = settings["default"]["methods"]["mine"]
+    assert method["subspace"] == {"rule": "Grouse", "patience": 5}
+    assert method["replay"] == "burn-in-once"
+    found = Results.load(here / "out")
+    (main, *_) = synthetic.figures(found)
+    labels = {text.get_text() for text in drawn(main).legends[0].get_texts()}
+    assert labels == {"TOFU", "mine"}
+
+
+def test_a_file_that_has_no_methods_is_refused(here):
+    (here / "mine.json").write_text('["tofu"]')
+    with pytest.raises(InvalidSettingError, match="must have an object of settings by key"):
+        parse_method("mine.json")
 
 
 def write(folder, name):

@@ -89,7 +89,7 @@ def test_every_kind_of_panel_makes_files_that_repeat_to_the_byte(results, tmp_pa
     pixels = matplotlib.image.imread(png)
     assert pixels[..., :3].std() > 0.03
     assert min(pixels.shape[:2]) > 200
-    for name in ("it.svg", "it.png"):
+    for name in ("it.svg", "it.png", "it.pdf"):
         first, second = (tmp_path / folder / name for folder in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
 
@@ -310,5 +310,7 @@ def test_any_run_gets_figures(results):
     assert len(only.panels) == 1
     many = results(small_study({"default": setting(probs=(0.9, 0.8, 0.7, 0.6, 0.5))}))
     assert len(default_figures(many)[1].panels) == 4
+    assert "the first 4 of " in default_figures(many)[1].caption
+    assert "first" not in only.caption
     own = results(small_study({"default": setting(probs=())}), regret=lambda key: 3.0)
     assert len(drawn(*default_figures(own)[0].panels).axes) == 1

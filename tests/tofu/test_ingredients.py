@@ -5,7 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from halfseen import ArchiveError, FixedRank, InvalidSettingError, LowRankWorld, TofuPov, params
+from halfseen import (
+    ArchiveError,
+    FixedRank,
+    InvalidSettingError,
+    LowRankWorld,
+    TofuPov,
+    TwoPhase,
+    params,
+)
 from halfseen.linear.eigen import distance
 from halfseen.policies import registry
 from halfseen.testing import check_policy
@@ -229,6 +237,33 @@ def test_ingredients_that_make_no_sense_are_refused(settings, message):
 def test_a_stranger_cannot_take_the_name_of_an_ingredient_of_halfseen():
     with pytest.raises(InvalidSettingError, match="belongs to halfseen's LeastSquares"):
         type("LeastSquares", (Imputation,), {"__module__": "mine"})
+
+
+def test_an_ingredient_can_be_given_by_the_name_of_its_class():
+    policy = tofu(subspace="LikelihoodFit", imputation="PosteriorMean")
+    assert (policy.subspace, policy.imputation) == (LikelihoodFit(), PosteriorMean())
+    with pytest.raises(InvalidSettingError, match="subspace must be one of"):
+        tofu(subspace="PosteriorMean")
+
+
+def test_a_redeclared_parameter_stays_one_and_is_checked_when_the_class_is_made():
+    class OfMine(TofuPov):
+        replay = "burn-in-once"
+        subspace = LikelihoodFit(rank=2)
+
+    given = {"dim": 6, "rank": 2, "observe_prob": 0.7}
+    policy = OfMine(**given)
+    assert policy.replay is Replay.BURN_IN_ONCE
+    assert policy.settings()["replay"] == "burn-in-once"
+    assert policy.settings()["subspace"] == LikelihoodFit(rank=2).to_dict()
+    assert OfMine(**given, replay="none").replay is Replay.NONE
+    assert TofuPov(**given).replay is Replay.FULL
+    with pytest.raises(InvalidSettingError, match=r"^Wrong: replay must be one of 'none'"):
+
+        class Wrong(TofuPov):
+            replay = "burn-in-twice"
+
+    assert "growth" not in TwoPhase(**given, horizon=10).settings()  # a ClassVar
 
 
 def test_a_subspace_of_the_wrong_shape_is_refused():

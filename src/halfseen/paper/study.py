@@ -365,14 +365,32 @@ def threshold(constant: float, cap: int, **more: float) -> Plain:
     return {**rule, "constant": constant, "cap": cap, **more}
 
 
-def main_figure(results: Results, label: str, caption: str, methods: Keys) -> Figure:
-    """Return regret over rounds at every probability, and final regret over these."""
+def with_own(results: Results, methods: Keys, known: Iterable[str]) -> list[str]:
+    """Return methods, and those of the results that a study does not have: the user's own."""
+    shown, of_study = methods.split() if isinstance(methods, str) else list(methods), set(known)
+    return shown + [key for key in results.methods if key not in of_study]
+
+
+def main_figure(
+    results: Results, label: str, caption: str, methods: Keys, known: Iterable[str]
+) -> Figure:
+    """Return regret over rounds at every probability, and final regret over these.
+
+    `known` are all methods of the study: others join those that are shown.
+    """
+    methods = with_own(results, methods, known)
     over_time = [regret_over_rounds(results, methods, p=at.p) for at in results.points()]
     return Figure(label, caption, [*over_time, regret_over_p(results, methods)])
 
 
-def all_methods(results: Results, label: str, caption: str, methods: Keys, p: float) -> Figure:
-    """Return regret over rounds at one probability, and over all, on logarithmic axes."""
+def all_methods(
+    results: Results, label: str, caption: str, methods: Keys, known: Iterable[str], p: float
+) -> Figure:
+    """Return regret over rounds at one probability, and over all, on logarithmic axes.
+
+    `known` is that of `main_figure`.
+    """
+    methods = with_own(results, methods, known)
     panels = [
         regret_over_rounds(results, methods, p=p, log=True),
         regret_over_p(results, methods, log=True),

@@ -194,7 +194,7 @@ def rank_over_rounds(
     curves = [curve.part(curve.mean < dim) for curve in found if curve.mean.min() < dim]
 
     def draw(axes: "Axes") -> None:
-        draw_bands(axes, curves)
+        draw_bands(axes, curves, steps=True)
         if rank is not None:
             axes.axhline(rank, label="true rank", **_BLACK)
         axes.set(xlabel="round", ylabel="selected rank", title=str(point))
@@ -551,17 +551,19 @@ def row_label(pair: Pair, pairs: Sequence[Pair], usual: str) -> str:
 # Curves and axes
 
 
-def draw_bands(axes: "Axes", curves: Iterable[Curve]) -> None:
-    """Draw curves of many points with bands of one standard error."""
-    listed = list(curves)
+def draw_bands(axes: "Axes", curves: Iterable[Curve], *, steps: bool = False) -> None:
+    """Draw curves of many points with bands of one standard error, perhaps as steps."""
+    listed, post = list(curves), "post" if steps else None
     for index, curve in enumerate(listed):
         every = max(1, len(curve.x) // _N_MARKERS)
         # Markers of curves that lie on each other are drawn next to each other.
         first = int((index + 0.5) / len(listed) * every)
-        axes.plot(curve.x, curve.mean, markevery=(first, every), **curve.look._asdict())
+        style = curve.look._asdict() | {"drawstyle": "steps-post" if steps else "default"}
+        axes.plot(curve.x, curve.mean, markevery=(first, every), **style)
         if curve.error.any():
             low, high = curve.mean - curve.error, curve.mean + curve.error
-            axes.fill_between(curve.x, low, high, color=curve.look.color, alpha=0.16, linewidth=0)
+            band = {"color": curve.look.color, "alpha": 0.16, "linewidth": 0, "step": post}
+            axes.fill_between(curve.x, low, high, **band)
 
 
 def draw_points(axes: "Axes", curves: Iterable[Curve], **changes: Any) -> list[Any]:
@@ -622,16 +624,25 @@ def default_figures(results: Results) -> list[Figure]:
     swept = [name for name, setting in results.settings.items() if len(setting.worlds) > 1]
     if swept:
         panels = [regret_over_p(results, methods, setting=each) for each in swept]
-        caption = f"Final regret against the {share_label(results)}"
+        caption = f"Final regret against the {share_label(results)}{_shown(panels, 'settings')}"
         figures.append(Figure("final_regret", caption, panels[:_MOST_DEFAULT_PANELS]))
-    return [*figures, _regret_over_time(results, results.points()[:_MOST_DEFAULT_PANELS])]
+    points = results.points()
+    over_time = _regret_over_time(results, points[:_MOST_DEFAULT_PANELS], _shown(points, "worlds"))
+    return [*figures, over_time]
 
 
-def _regret_over_time(results: Results, points: Iterable[Point]) -> Figure:
+def _shown(every: Sequence[object], what: str) -> str:
+    """Return words about panels that are left out."""
+    if len(every) <= _MOST_DEFAULT_PANELS:
+        return ""
+    return f": the first {_MOST_DEFAULT_PANELS} of {len(every)} {what}; `results.plot()` has all"
+
+
+def _regret_over_time(results: Results, points: Iterable[Point], shown: str = "") -> Figure:
     panels = [
         regret_over_rounds(results, results.methods, setting=at.setting, p=at.p) for at in points
     ]
-    return Figure("regret_over_time", "Regret over time", panels)
+    return Figure("regret_over_time", f"Regret over time{shown}", panels)
 
 
 def regret_figure(results: Results) -> "Canvas":
@@ -741,11 +752,12 @@ def _share_legend(canvas: "Canvas", first: Sequence[str]) -> None:
 
 
 def save_figure(canvas: "Canvas", folder: Path, name: str) -> Path:
-    """Write a figure as PNG and as SVG, the same bytes every time, and return the PNG's path."""
+    """Write a figure as PNG, SVG and PDF, the same bytes every time; return the PNG's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    png, svg = folder / f"{name}.png", folder / f"{name}.svg"
+    png, svg, pdf = (folder / f"{name}.{ending}" for ending in ("png", "svg", "pdf"))
     with house_style():
         canvas.savefig(png, metadata={"Software": None})
         canvas.set_layout_engine("none")  # stays as it is; finding it again takes a second
         canvas.savefig(svg, metadata={"Date": None, "Creator": None})
+        canvas.savefig(pdf, metadata={"CreationDate": None, "Creator": None, "Producer": None})
     return png

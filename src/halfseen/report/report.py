@@ -124,6 +124,11 @@ class Report:
         """The figures whose files are in the folder."""
         return [spec for spec in self.specs if (self.folder / f"{spec.name}.png").exists()]
 
+    def vectors(self, figure: Figure) -> list[str]:
+        """Return the names of a figure's files in vector formats."""
+        names = [f"{figure.name}.{ending}" for ending in ("svg", "pdf")]
+        return [name for name in names if (self.folder / name).exists()]
+
     def write(self) -> Path:
         """Draw the figures, write all files into the folder, and return the path of the page.
 
@@ -134,7 +139,7 @@ class Report:
             if canvas is not None:
                 save_figure(canvas, self.folder, spec.name)
             else:
-                for ending in ("png", "svg"):
+                for ending in ("png", "svg", "pdf"):
                     (self.folder / f"{spec.name}.{ending}").unlink(missing_ok=True)
         for comparison in self.comparisons:
             path = self.folder / f"{comparison.name}.csv"

@@ -40,13 +40,15 @@ def ingredient(
     words: str = "",
     **declared: Any,
 ) -> Any:
-    """Declare a parameter that is an ingredient, or its plain form.
+    """Declare a parameter that is an ingredient, its plain form, or the name of its class.
 
     `shorthand` turns any other value into one, from a name and a value; `words` says which. The
     rest, default and documentation, is that of `params.custom`.
     """
 
     def check(name: str, value: Any) -> Any:
+        if isinstance(value, str) and issubclass(_CLASSES.get(value, object), kind):
+            value = {"rule": value}
         if shorthand is not None and not isinstance(value, kind | Mapping):
             return shorthand(name, value)
         return _as_ingredient(name, kind, value)

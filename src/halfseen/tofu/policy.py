@@ -614,9 +614,10 @@ class TwoPhase(TofuPov):
     whose second phase starts afresh. "burn-in" is the stronger baseline in practice.""",
     )
 
-    growth = math.inf  # a single epoch, which gets the whole share of δ
-    follows_theorem = False
-    n_arms = None
+    # A single epoch, which gets the whole share of δ.
+    growth: ClassVar[float] = math.inf  # type: ignore[misc]
+    follows_theorem: ClassVar[bool] = False  # type: ignore[misc]
+    n_arms: ClassVar[None] = None  # type: ignore[misc]
 
     @property  # type: ignore[misc]
     def burn_in(self) -> int:  # type: ignore[override]

@@ -45,7 +45,7 @@ class SequentialEstimator(SubspaceEstimator):
     Power()
     """
 
-    max_arms = 0
+    max_arms: ClassVar[int] = 0  # type: ignore[misc]
     has_eigenvalues = False
 
     @abstractmethod

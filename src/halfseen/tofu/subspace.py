@@ -104,7 +104,7 @@ class CorrectedCovariance(SubspaceEstimator):
     [[1.0, 2.0], [2.0, 4.0]]
     """
 
-    max_arms = 0
+    max_arms: ClassVar[int] = 0  # type: ignore[misc]
 
     def no_arms(
         self, dim: int, *, seed: int, observe_prob: Prob, rank: int | None = None

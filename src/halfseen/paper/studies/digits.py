@@ -65,10 +65,10 @@ NOTES = [
 def figures(results: Results) -> Iterator[Figure]:
     shown = "tofu ra-tofu zf-oful zf-pslb zf-pslb-adaptive"
     caption = "Real covariates in place of Gaussian arms: regret over time, and final regret against the share of entries seen"
-    yield main_figure(results, "fig:app_real_feature_synthetic", caption, shown)
+    yield main_figure(results, "fig:app_real_feature_synthetic", caption, shown, METHODS)
     shown = "tofu tofu-fh latent-ucb latent-ucb-told zf-oful zf-oful-untuned zf-pslb impute-mean full-oful oracle-masked"
     caption = "All methods: the effect of full history, the effect of tuning zero-filled OFUL, and the regret of OFUL given the true subspace"
-    yield all_methods(results, "digits_all_methods", caption, shown, p=0.3)
+    yield all_methods(results, "digits_all_methods", caption, shown, METHODS, p=0.3)
 
 
 def claims(results: Results) -> Claims:

@@ -11,8 +11,9 @@ from functools import partial
 
 from halfseen.paper import claims as claim
 from halfseen.paper.claims import OURS, Claims
+from halfseen.paper.studies import warm_start
 from halfseen.paper.study import Plain, Setting, Small
-from halfseen.report.figures import Figure, by_setting, rank_over_rounds
+from halfseen.report.figures import Figure, by_setting, rank_over_rounds, regret_over_p
 from halfseen.simulation.results import Results
 
 TITLE = "Rank selection: chosen, known, too small, too large"
@@ -33,12 +34,15 @@ def _methods(
     return found
 
 
+_REPLAYS = ("replay-none", "replay-burn-in-once", "replay-burn-in", "replay-full")
+
+
 def _setting(p: float, methods: dict[str, Plain], **world: int) -> Setting:
     plain = {"kind": "low-rank", "noise_scale": 0.05, **world}
     return Setting(world=plain, methods=methods, observe_probs=[p])
 
 
-SETTINGS = {
+RANKED = {
     "12 features": _setting(
         0.8, _methods((2, 3, 6), 30, 6, 0.08, 0.08), dim=12, rank=3, n_arms=8, horizon=300
     ),
@@ -48,6 +52,14 @@ SETTINGS = {
     "50 features": _setting(
         0.2, _methods((4, 5, 10), 50, 10, 0.16, 0.05), dim=50, rank=5, n_arms=10, horizon=400
     ),
+}
+# The panel on warm starts of the same figure, from the world of the study `warm-start`.
+SETTINGS = RANKED | {
+    "warm start": Setting(
+        world=warm_start.WORLD,
+        methods={key: warm_start.METHODS[key] for key in _REPLAYS},
+        observe_probs=(1.0, 0.8, 0.6, 0.4),
+    )
 }
 SMALL = Small(world={"horizon": 70})
 NOTES = [
@@ -73,11 +85,15 @@ def figures(results: Results) -> Iterator[Figure]:
     )
     wrong = "tofu-under tofu-true tofu-over tofu-adaptive zf-pslb-under zf-pslb-true zf-pslb-over zf-pslb-adaptive zf-oful"
     shown = "tofu-adaptive zf-pslb-adaptive"
-    recovery = [rank_over_rounds(results, shown, setting=name) for name in SETTINGS]
+    recovery = [rank_over_rounds(results, shown, setting=name) for name in RANKED]
     yield Figure(
         "fig:app_rank_and_warm_start",
-        "The cost of a wrong rank, and the selected rank over time (the dashed line is the true one); the panel on warm starts is in the study warm-start",
-        [by_setting(results, wrong), *recovery],
+        "The cost of a wrong rank, the selected rank over time (the dashed line is the true one), and regret by what is replayed",
+        [
+            by_setting(results, wrong),
+            *recovery,
+            regret_over_p(results, _REPLAYS, setting="warm start"),
+        ],
     )
 
 

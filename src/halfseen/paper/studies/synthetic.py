@@ -36,12 +36,12 @@ NOTES = [
 def figures(results: Results) -> Iterator[Figure]:
     shown = "tofu ra-tofu zf-oful zf-pslb zf-pslb-adaptive"
     caption = "Regret over time, and final regret against the share of entries seen"
-    yield main_figure(results, "fig:synthetic_main_experiments", caption, shown)
+    yield main_figure(results, "fig:synthetic_main_experiments", caption, shown, METHODS)
     shown = "tofu tofu-fh latent-ucb latent-ucb-told zf-oful zf-pslb zf-thompson impute-mean full-oful oracle-masked"
     caption = (
         "All methods: the cost of zero-filling, and the regret of OFUL given the true subspace"
     )
-    yield all_methods(results, "synthetic_all_methods", caption, shown, p=0.3)
+    yield all_methods(results, "synthetic_all_methods", caption, shown, METHODS, p=0.3)
 
 
 def claims(results: Results) -> Claims:

@@ -28,7 +28,7 @@ NOTES = [
 def figures(results: Results) -> Iterator[Figure]:
     shown = "tofu-fh ra-tofu-fh zf-oful zf-pslb zf-pslb-adaptive"
     caption = "Full history: regret over time, and final regret against the share of entries seen"
-    yield main_figure(results, "fig:app_synthetic_fh", caption, shown)
+    yield main_figure(results, "fig:app_synthetic_fh", caption, shown, METHODS)
 
 
 def claims(results: Results) -> Claims:
