@@ -204,21 +204,20 @@ def _storage_rows(quick: bool) -> Iterator[Row]:
 def _fill(url: str, problem: str) -> None:
     """Let an agent be as if it had seen many events, which its checkpoint includes."""
     with closing(Agent.open(url, problem, "crash")) as agent:
-        storage = agent._storage
-        assert storage is not None
+        journal, member = agent.reading(), agent._member
 
         def fill(run: Run) -> None:
             run(
                 "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
                 "INSERT INTO halfseen_events (agent, number, kind, time, body) "
                 "SELECT ?, i, 'choose', 0, '{}' FROM n",
-                *(N_EARLIER, storage._agent),
+                *(N_EARLIER, journal._agent),
             )
             run("UPDATE halfseen_agents SET last = ? WHERE name = ?", N_EARLIER, problem)
 
-        storage.database.write(fill)
-        agent._last = N_EARLIER
-        agent._save_checkpoint()
+        journal.database.write(fill)
+        member.state = member.state._replace(number=N_EARLIER)
+        member.publish_if_due(1)
 
 
 def _catching_up(url: str, problem: str, n_rounds: int, events: int) -> Row:
@@ -226,7 +225,7 @@ def _catching_up(url: str, problem: str, n_rounds: int, events: int) -> Row:
     with closing(Agent.open(url, problem)) as agent:
         before = agent.health()["events"]
         _serve(url, problem, n_rounds)
-        taken = seconds(agent._catch_up, time.process_time)
+        taken = seconds(agent._member.follow, time.process_time)
         rate = (agent.health()["events"] - before) / taken
     what = f"catching up with another process, {problem}"
     return Row(what, f"{rate:.0f} events/s", f"≥ {events}/s", rate >= events)

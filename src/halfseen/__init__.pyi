@@ -4,11 +4,11 @@ from . import paper as paper
 from . import params as params
 from . import testing as testing
 from .agent.agent import Agent as Agent
+from .agent.agent import Pending as Pending
 from .agent.agent import Scored as Scored
 from .agent.agent import load as load
 from .agent.explanation import Explanation as Explanation
 from .agent.explanation import Measurement as Measurement
-from .agent.ledger import Pending as Pending
 from .agent.logs import read_log as read_log
 from .baselines.ambient import AmbientOful as AmbientOful
 from .baselines.ambient import Greedy as Greedy

@@ -41,6 +41,17 @@ def looks(decision):
 
 
 def state_of(agent):
-    """Return the state of an agent that knows what other processes have done, as bytes."""
-    agent._catch_up()
-    return archive.to_bytes(agent.to_dict())
+    """Return the state of an agent after all events, and what is pending, as bytes."""
+    plain = agent.to_dict()
+    made = [each["made"] for each in plain["decisions"]]
+    pending = [[each["id"], each["places"]] for each in made if None in each["places"]]
+    return archive.to_bytes({"state": plain["state"], "pending": pending})
+
+
+def lead(agent):
+    """Let an agent be the learner, as if the lease of another one had ended."""
+    agent._member.upkeep.ahead["lease"] += 100.0
+    agent._member.doubt()
+    agent._member.follow()
+    assert agent._member.is_learner
+    return agent

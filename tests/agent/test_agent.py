@@ -30,7 +30,7 @@ from halfseen import (
     UnknownDecisionError,
     load,
 )
-from halfseen.agent import ledger
+from halfseen.agent import journal
 from halfseen.agent.agent import decided
 
 
@@ -236,7 +236,7 @@ def test_load_returns_whatever_was_saved(tmp_path):
 
 
 def test_memory_is_bounded(caplog, monkeypatch):
-    monkeypatch.setattr(ledger, "N_GONE", 7)
+    monkeypatch.setattr(journal, "N_GONE", 7)
     agent = started(ambient, max_pending=5)
     rows = offers(1)[0][0]
     with caplog.at_level(logging.WARNING, logger="halfseen"):
@@ -245,7 +245,7 @@ def test_memory_is_bounded(caplog, monkeypatch):
     assert len(agent.pending) == 5
     assert agent.health()["forgotten"] == 35
     assert "was forgotten, 8 so far: more than max_pending = 5" in caplog.text
-    assert len(agent.to_dict()["state"]["ledger"]["gone"]) == 7
+    assert len(agent.to_dict()["decisions"]) == 5 + 7
 
 
 def test_health_shows_what_changed_lately():
@@ -299,7 +299,8 @@ def test_each_place_has_its_exact_probability_given_the_places_before(way, tmp_p
     random = np.random.default_rng(0)
     for _ in range(12):
         agent.learn(agent.choose(rows), float(random.normal()))
-    ready = agent._encoded(agent._asked(rows, None))
+    member = agent._member
+    ready = member.reducer.encoded(member.follow(), agent._asked(rows, None))
     counts, laws = Counter(), []
     for number in range(1000):
         choices, arms = decided(ready, f"id {number}", 2, True)

@@ -188,7 +188,7 @@ def test_whole_numbers_in_an_index_are_ids_unless_they_count_rows(index, are_ids
     frame = pd.DataFrame({"price": [1.0, 2.0, 3.0]}, index=index)
     for _ in range(12):
         agent.learn(agent.choose(frame, context={"hour": 1.0}), 1.0)
-    assert (agent._policy._history.rows.items != NO_ITEM).all() == are_ids
+    assert (agent.learner._history.rows.items != NO_ITEM).all() == are_ids
 
 
 def test_ids_may_be_an_array():

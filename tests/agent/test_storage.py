@@ -18,7 +18,7 @@ import narwhals as nw
 import numpy as np
 import pytest
 
-from agent.tables import offers, state_of
+from agent.tables import lead, offers, state_of
 from halfseen import (
     Agent,
     AlreadyRewardedError,
@@ -33,13 +33,11 @@ from halfseen import (
     TofuPov,
     Uniform,
     UnknownDecisionError,
-    archive,
     read_log,
 )
-from halfseen.agent import database
-from halfseen.agent import storage as storage_module
-from halfseen.agent.events import Event
+from halfseen.agent import database, sql_journal
 from halfseen.policies.abilities import Exploits
+from halfseen.testing import journal_checks
 
 TESTS = Path(__file__).resolve().parents[1]
 DOSES = ["low", "medium", "high"]
@@ -75,8 +73,8 @@ def test_all_replicas_hold_the_same_state_bit_by_bit(url, policy):
     one.observe(log, rewards, key="log")
     two.expire(before=timedelta(0), reward=None if policy.round else 0.5)
     for each in (one, two):
-        if each._worker is not None:
-            each._worker.join()
+        if each._member.fitter.worker is not None:
+            each._member.fitter.worker.join()
     expected = state_of(one)
     assert state_of(two) == expected
     assert state_of(Agent.open(url)) == expected
@@ -89,9 +87,12 @@ def test_a_process_far_behind_continues_from_a_later_checkpoint(url):
     for rows, rewards in offers(12):
         decision = one.choose(rows)
         one.learn(decision.id, rewards[decision.arm])
-    assert len(one.health()["refit_seconds"]) > storage_module.N_CHECKPOINTS
+    assert len(one.health()["refit_seconds"]) > sql_journal.N_CHECKPOINTS
     assert three.learn(three.choose(rows), 1.0) is None  # it writes before it has caught up
     assert state_of(one) == state_of(two) == state_of(three)
+    learned = state_of(one)
+    assert state_of(lead(two)) == learned
+    assert state_of(one) == learned
 
 
 @pytest.mark.parametrize("other", [{"colour": 3.0}, {"y": 1.0}, {"colour": "blue"}])
@@ -99,21 +100,23 @@ def test_a_choice_on_an_older_state_is_applied_in_its_turn(url, monkeypatch, oth
     """Another process has introduced a column: of another kind, or the last one, or a level."""
     one, two = (new(url, policy=AmbientOful(dim=1), max_columns=2) for _ in range(2))
     one.learn(one.choose([{"sku": "a", "x": 1.0}]), 1.0)
-    two._catch_up()
-    append = two.storage.append
+    two._member.follow()
+    append = two.journal.append
 
     def late(*given, **more):
-        monkeypatch.setattr(two.storage, "append", append)
+        monkeypatch.setattr(two.journal, "append", append)
         one.choose([{"sku": "a", "x": 2.0, "colour": "red"}])
         return append(*given, **more)
 
-    monkeypatch.setattr(two.storage, "append", late)
+    monkeypatch.setattr(two.journal, "append", late)
     decision = two.choose([{"sku": "a", "x": 1.0} | other])
-    assert list(two.columns) == ["sku", "x", "colour"]
-    assert two.columns["colour"].levels[0] == "red"
-    assert two.explain(decision).item == two.explain(decision.id).item == "a"
     one.learn(decision.id, 1.0)
+    assert list(one.columns) == ["sku", "x", "colour"]
+    assert one.columns["colour"].levels[0] == "red"
+    assert one.explain(decision).item == one.explain(decision.id).item == "a"
     assert state_of(one) == state_of(two)
+    lead(two)
+    assert two.columns == one.columns
 
 
 def test_processes_in_the_same_round_do_not_draw_alike(url):
@@ -139,6 +142,7 @@ def test_an_id_is_one_decision(url):
 def test_a_decision_is_explained_by_its_id_in_all_processes(url):
     one, two = new(url), new(url)
     decision = one.choose([{"sku": "a", "x": 1.0}, {"sku": "b"}], context={"hour": 3})
+    lead(two)
     assert two.explain(decision.id, costs={"x": 0.0}).to_dict() == one.explain(decision).to_dict()
     assert two.explain(decision.id, item="b").item == "b"
     with pytest.raises(UnknownDecisionError, match="'x' is not in a database"):
@@ -161,8 +165,9 @@ def test_a_reward_counts_once_in_all_processes(url):
     assert one.expire(before=timedelta(0)) == 2
     two.learn(decisions[1].id, 7.0)
     one.learn(decisions[1].id, 7.0)
-    health = Agent.open(url).health()
-    assert (health["late"], health["rewards"]["lately"]["n"]) == (1, 3)
+    for agent in (one, lead(Agent.open(url))):
+        health = agent.health()
+        assert (health["late"], health["rewards"]["lately"]["n"]) == (1, 3)
 
 
 def test_a_log_with_a_key_is_learned_once(url):
@@ -172,7 +177,7 @@ def test_a_log_with_a_key_is_learned_once(url):
     two.observe(rows, [1.0] * len(rows), key="monday", context=[{"hour": 1.0}] * len(rows))
     with pytest.raises(InvalidInputError, match="another log was observed with the key 'monday'"):
         two.observe(rows, [0.0] * len(rows), key="monday")
-    assert two.health()["rewards"]["lately"]["n"] == len(rows)
+    assert one.health()["rewards"]["lately"]["n"] == len(rows)
 
 
 def test_what_never_came_is_closed_by_itself(url, clock):
@@ -198,12 +203,11 @@ def test_a_refit_is_made_by_one_process_and_a_failed_one_does_no_harm(
             one.learn(one.choose(rows), rewards[0])
         assert "a refit failed" in caplog.text
         assert one.health()["refits"] == 0
-    one.storage.lease("somebody", 60.0)
-    assert not two.refit_if_due()
-    one.storage.release("somebody")
-    clock.advance(1.0)
+    assert not two.refit_if_due()  # it is not the learner
+    clock.advance(60.0)
     assert two.refit_if_due()
     assert not two.refit_if_due()
+    assert not one.refit_if_due()
     assert one.health()["refits"] == 1
     assert len(one.health()["refit_seconds"]) == 1
 
@@ -223,7 +227,7 @@ def test_choices_go_on_if_a_refit_in_the_background_cannot_run(
     agent = new(url, policy=policy) if stored else Agent(id="sku", policy=policy)
     for rows, rewards in rounds[:10]:
         agent.learn(agent.choose(rows), rewards[0])
-    assert agent._refit_seconds
+    assert agent._member.state.traffic.refit_seconds
 
     def fail(self):
         raise error
@@ -232,8 +236,8 @@ def test_choices_go_on_if_a_refit_in_the_background_cannot_run(
         patch.setattr(owner, name, fail)
         for rows, rewards in rounds[10:]:
             agent.learn(agent.choose(rows), rewards[0])
-            if name == "fit_models" and agent._worker is not None:
-                agent._worker.join()
+            if name == "fit_models" and agent._member.fitter.worker is not None:
+                agent._member.fitter.worker.join()
     assert caplog.text.count("a refit failed, 1 so far") == caplog.text.count("a refit failed") == 1
     assert not agent.refit_if_due()
     clock.advance(60.0)
@@ -246,7 +250,7 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(monkeypa
     began, gate, refit = threading.Event(), threading.Event(), LatentUcb.fit_models
 
     def waiting(policy):
-        if threading.current_thread() is agent._worker:
+        if threading.current_thread() is agent._member.fitter.worker:
             began.set()
             assert gate.wait(20.0)
         refit(policy)
@@ -257,7 +261,7 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(monkeypa
 
     rounds = offers(60)
     play(agent, rounds[:12])
-    agent._worker.join()
+    agent._member.fitter.worker.join()
     monkeypatch.setattr(LatentUcb, "fit_models", waiting)
     while True:
         decision = agent.choose([rounds.pop()[0][0]])
@@ -271,21 +275,31 @@ def test_a_refit_in_the_background_serves_on_and_then_knows_all_rewards(monkeypa
         play(each, rounds[12:15], new=3.0)
     assert agent.health()["refits"] == n_epochs
     gate.set()
-    agent._worker.join()
+    agent._member.fitter.worker.join()
     assert agent.health()["refits"] == twin.health()["refits"] == n_epochs + 1
     assert agent.columns == twin.columns
     assert agent.score(rounds[20][0]) == twin.score(rounds[20][0])
 
 
 def test_a_lease_ends_at_its_deadline_and_does_not_survive_a_clock_that_was_set_back(url, clock):
-    storage = new(url).storage
+    storage = new(url).journal
     assert storage.lease("a", 0.2)
     assert storage.lease("b", 0.2) is None
     clock.advance(0.25)
     assert storage.lease("b", 60.0)
-    with pytest.raises(storage_module.Stale):
-        storage.append(Event("refit", {}), storage.last(), owner="a")
     assert storage.lease("c", 1.0)  # a deadline so far ahead is from another time
+
+
+@pytest.mark.parametrize("check", journal_checks(), ids=str)
+def test_the_journal_in_a_database_keeps_its_contracts(url, check):
+    check(lambda: fresh(url))
+
+
+def fresh(url):
+    """Return the empty journal of an agent."""
+    agent = new(url, id="sku")
+    agent.journal.release(agent._member.owner)
+    return agent.journal
 
 
 # What goes wrong
@@ -298,7 +312,7 @@ def test_processes_that_open_one_file_at_once_all_succeed(tmp_path, left):
     trials = [tmp_path / f"{trial}.db" for trial in range(10)]
     if left != "nothing":
         for suffix in ("", "-wal"):  # of an open file: as after `kill -9`
-            content = Path(f"{source.storage.place}{suffix}").read_bytes()
+            content = Path(f"{source.journal.place}{suffix}").read_bytes()
             for path in trials:
                 Path(f"{path}{suffix}").write_bytes(content)
     assert [_opened_together(path) for path in trials] == [[0] * 4] * len(trials)
@@ -333,7 +347,7 @@ def test_a_server_that_is_killed_is_an_error_and_then_goes_on(server, tmp_path):
         with pytest.raises(StorageError, match=r"halfseen:\*\*\*@127.0.0.1") as raised:
             agent.learn(first.id, 1.0)
         assert time.monotonic() - started < 10.0
-        assert "hidden" not in str(raised.value) + repr(agent) + agent.storage.place
+        assert "hidden" not in str(raised.value) + repr(agent) + agent.journal.place
         server.start()
     agent.learn(first.id, 1.0)
     assert agent.pending == ()
@@ -362,7 +376,7 @@ def test_a_server_that_is_frozen_in_a_call_is_an_error_in_time(server, monkeypat
                 call()
             errors.append(str(raised.value))
             assert time.monotonic() - started < 4.0
-        assert archive.to_bytes(agent.to_dict()) == before
+        assert state_of(agent) == before
     id = re.search(r"decision (\w+) may be stored", errors[0])
     assert (id is not None) == (frozen == "COMMIT")
     if id is not None:
@@ -459,16 +473,15 @@ def test_an_outage_is_an_error_within_its_time_and_ends_by_itself(file, tmp_path
     before = state_of(agent)
     for begin, end, message in failing(file, tmp_path, monkeypatch):
         begin()
-        agent.storage.database.close()
+        agent.journal.database.close()
         started = time.monotonic()
         for call in (lambda: agent.choose(rows), lambda: agent.observe(rows, [1.0] * 30)):
             with pytest.raises(StorageError, match=message):
                 call()
         assert time.monotonic() - started < 3.0
-        assert archive.to_bytes(agent.to_dict()) == before
         end()
-        agent.storage.database.close()
-        assert state_of(other) == before
+        agent.journal.database.close()
+        assert state_of(agent) == state_of(other) == before
     agent.learn(decision, 1.0)
     assert other.pending == ()
 
@@ -479,7 +492,7 @@ def test_a_database_that_was_set_back_is_refused(file, tmp_path):
     copy = Path(file).read_bytes()
     agent = new(file)
     agent.choose([{"sku": "a", "x": 1.0}])
-    agent.storage.database.close()
+    agent.journal.database.close()
     for file in tmp_path.glob("shop.db*"):
         file.unlink()
     Path(file).write_bytes(copy)
@@ -490,7 +503,9 @@ def test_a_database_that_was_set_back_is_refused(file, tmp_path):
 def test_an_event_that_cannot_be_applied_stops_the_replica_and_is_named(url):
     agent, other = new(url), new(url)
     agent.choose(DOSES)
-    agent.storage.database.write(lambda run: run("UPDATE halfseen_events SET body = '{}'"))
+    agent.journal.database.write(lambda run: run("UPDATE halfseen_events SET body = '{}'"))
+    other._member.upkeep.ahead["lease"] = 100.0
+    other._member.doubt()
     for _ in range(2):
         with pytest.raises(StorageError, match=r"event 1 of .* cannot be applied.*KeyError"):
             other.choose(DOSES)
@@ -564,10 +579,10 @@ def test_a_closed_agent_says_so_and_does_not_open_the_database_again(file):
 
 def test_an_agent_is_closed_also_if_its_last_checkpoint_fails(file, monkeypatch):
     agent = new(file)
-    monkeypatch.setattr(agent, "_save_if_due", lambda every: every / 0)
+    monkeypatch.setattr(agent._member, "publish_if_due", lambda every: every / 0)
     with pytest.raises(ZeroDivisionError):
         agent.close()
-    assert agent.storage.database._connection is None
+    assert agent.journal.database._connection is None
     with pytest.raises(StorageError, match="closed"):
         agent.choose(DOSES)
 
@@ -595,10 +610,10 @@ def test_a_decision_takes_few_bytes_and_a_set_is_stored_once(file):
 
 
 def _used(file):
-    """Return the bytes of all tables but checkpoints."""
+    """Return the bytes of all tables but views and checkpoints."""
     with sqlite3.connect(file) as reader:
         names = reader.execute(
-            "SELECT name FROM sqlite_master WHERE name NOT LIKE '%checkpoints%'"
+            "SELECT name FROM sqlite_master WHERE name NOT LIKE '%files%'"
         ).fetchall()
         query = "SELECT SUM(pgsize) FROM dbstat WHERE name = ?"
         return sum(reader.execute(query, each).fetchone()[0] or 0 for each in names)
@@ -661,7 +676,7 @@ def test_pruning_keeps_what_waits_and_changes_no_state(url):
     assert agent.prune(keep=timedelta(0)) > 20
     assert agent.log()["id"].iloc[0] == waiting.id
     assert state_of(Agent.open(url)) == state_of(other) == state_of(idle) == before
-    database = agent.storage.database
+    database = agent.journal.database
     assert database.read("SELECT COUNT(*) FROM halfseen_sets")[0][0] < 31
     assert database.read("SELECT COUNT(*) FROM halfseen_rows")[0][0] < 37
     other.learn(waiting.id, dict.fromkeys(waiting.chosen, 1.0))

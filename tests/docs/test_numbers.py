@@ -7,10 +7,10 @@ import pytest
 
 from halfseen import Agent, theory
 from halfseen.agent.database import PATIENCE
+from halfseen.agent.fitter import _AFTER_FAILURE
 from halfseen.agent.health import BLOCK
-from halfseen.agent.lease import LEASE
-from halfseen.agent.ledger import N_GONE
-from halfseen.agent.replica import _AFTER_FAILURE
+from halfseen.agent.journal import N_GONE
+from halfseen.agent.member import LEASE_SECONDS
 from halfseen.frames.encoder import N_SHARED
 from halfseen.latent import features
 from halfseen.latent.plausible import FARTHEST
@@ -50,7 +50,7 @@ def text(page):
         ("agent.md", f"the latest {N_GONE:,} closed ones"),
         ("agent.md", f"the latest {BLOCK} to {2 * BLOCK:,}"),
         ("agent.md", f"held for {PATIENCE:.0f} seconds"),
-        ("agent.md", f"up to {LEASE:.0f} seconds"),
+        ("agent.md", f"up to {LEASE_SECONDS:.0f} seconds"),
         ("agent.md", f"tried after {_AFTER_FAILURE:.0f} seconds"),
         ("web-page.md", f"{N_THREADS} requests in work and lets {N_WAITING} wait"),
         ("web-page.md", f"gives running ones {_LEAVING} seconds"),

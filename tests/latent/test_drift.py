@@ -110,8 +110,9 @@ def test_a_taste_that_flips_is_a_surprise_and_health_says_what_to_do():
     agent = Agent()
     assert agent.health()["warnings"] == []
     for n_rounds, flips in ((620, False), (620, True)):
-        agent._policy = LatentUcb()
-        played(agent._policy, n_rounds, flips=flips)
+        policy, member = LatentUcb(), agent._member
+        played(policy, n_rounds, flips=flips)
+        member.state = member.state._replace(policy=policy)
         assert ["half_life" in text for text in agent.health()["warnings"]] == [True] * flips
 
 

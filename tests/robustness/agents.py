@@ -75,8 +75,8 @@ class Case:
     def _settle(self):
         """Wait for refits, which change an agent whenever they are done."""
         for agent in self.replicas:
-            if agent._worker is not None:
-                agent._worker.join()
+            if agent._member.fitter.worker is not None:
+                agent._member.fitter.worker.join()
 
     @property
     def agent(self):
@@ -122,7 +122,7 @@ class Case:
             if "column" not in str(error) and "at least one" not in str(error):
                 raise  # else it has nothing to go by, or the first rows had too few columns
             return
-        self.open[id] = agent._ledger.waiting[id].items
+        self.open[id] = agent.journal.decisions([id])[id].items
 
     def learn(self):
         """Learn about all places of a decision, in parts or at once."""

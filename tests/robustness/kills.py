@@ -18,7 +18,8 @@ from contextlib import closing
 from pathlib import Path
 
 from agent.servers import Server
-from halfseen import Agent, AmbientOful, LatentUcb, archive
+from agent.tables import lead, state_of
+from halfseen import Agent, AmbientOful, LatentUcb
 from halfseen.errors import UnknownDecisionError
 from halfseen.policies.abilities import UsesContext
 
@@ -97,7 +98,7 @@ class Site:
             (self.decisions if word == "made" else self.rewarded).add(id)
 
     def _lost(self):
-        agent = self.agent
+        agent = lead(self.agent)
         pending = {each.id for each in agent.pending}
         for id in self.decisions - self.rewarded - pending:
             try:
@@ -120,7 +121,7 @@ class Site:
         if {part["mean"] for part in rewards.values()} - {None, 1.0}:
             yield f"the mean of rewards of 1 is {rewards}"
         fresh = Agent.open(self.url, self.name)
-        if archive.to_bytes(fresh.to_dict()) != archive.to_bytes(agent.to_dict()):
+        if state_of(fresh) != state_of(agent):
             yield "two replicas have different states"
 
 
@@ -131,13 +132,14 @@ def in_parts(id):
 
 def is_simple(agent, id):
     """Return whether a decision has one place and one reward, so that many may be sent at once."""
-    waiting = agent._ledger.waiting.get(id)
-    return waiting is not None and len(waiting.places) == 1 and not in_parts(id)
+    made = agent.journal.decisions([id]).get(id)
+    return made is not None and made.places == (None,) and not in_parts(id)
 
 
 def reward(agent, id):
     """Reward every place of a decision with 1: some at once, others in parts."""
-    items = agent._ledger.waiting[id].items if id in agent._ledger.waiting else ()
+    made = agent.journal.decisions([id]).get(id)
+    items = () if made is None else made.items
     parts = {"click": 0.25, None: 0.75} if in_parts(id) else {None: 1.0}
     for key, value in parts.items():
         rewards = dict.fromkeys(items, value) if items else value

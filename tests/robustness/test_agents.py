@@ -65,16 +65,18 @@ def test_a_forged_agent_is_refused_or_works(seed):
 @pytest.mark.parametrize(
     "forge",
     [
-        lambda state: state["seen"]["sums"].__setitem__(0, np.empty(0)),
-        lambda state: state["lift"].update(products=np.diag([3.0, 1.0, 0.0, 0.0])),
-        lambda state: state["ledger"]["waiting"][0][1].update(places=[]),
-        lambda state: state["ledger"]["waiting"][0][1].update(weight=0.0),
+        lambda saved: saved["state"]["traffic"]["seen"]["sums"].__setitem__(0, np.empty(0)),
+        lambda saved: saved["state"]["traffic"]["lift"].update(
+            products=np.diag([3.0, 1.0, 0.0, 0.0])
+        ),
+        lambda saved: saved["decisions"][-1]["made"].update(places=[]),
+        lambda saved: saved["decisions"][-1]["made"].update(weight=0.0),
     ],
 )
 def test_sums_and_decisions_that_no_agent_has_are_refused(forge):
     saved = served(AmbientOful(dim=1)).to_dict()
     assert Agent.from_dict(saved).health()
-    forge(saved["state"])
+    forge(saved)
     with pytest.raises(HalfseenError):
         Agent.from_dict(saved)
 
@@ -92,7 +94,7 @@ def interrupted(call, number):
 def test_an_interrupt_that_somebody_keeps_leaves_no_lock_behind(tmp_path):
     """A signal is met where a function begins; a notebook keeps the exception and its frames."""
     agent, kept = served(AmbientOful(dim=1), tmp_path / "shop.db"), []
-    locks = agent._lock, agent.storage.database._lock
+    locks = agent._lock, agent.journal.database._lock
     for number in count(1):
         try:
             with Interrupter("call", number):

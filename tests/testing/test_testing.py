@@ -20,14 +20,17 @@ from halfseen import (
     params,
     register_policy,
 )
+from halfseen.agent.journal import MemoryJournal
 from halfseen.policies.abilities import AwaitsRewards, Grows, UsesContext
 from halfseen.seeding import stream
 from halfseen.state import Array, Each, Real
 from halfseen.testing import (
     agent_checks,
     check_agent,
+    check_journal,
     check_policy,
     check_world,
+    journal_checks,
     policy_checks,
     world_checks,
 )
@@ -332,7 +335,7 @@ class CountsItsScores(Agent):
 
 class ForgetsWhatWaits(Agent):
     def save(self, path):
-        self._ledger.waiting.clear()
+        self.journal._open.clear()
         super().save(path)
 
 
@@ -348,8 +351,8 @@ class LearnsOtherwiseById(Agent):
 
 class NeverForgets(Agent):
     def setup(self):
-        super().setup()
         self.__dict__["max_pending"] = 10_000
+        super().setup()
 
 
 class IgnoresWhatItDoesNotKnow(Agent):
@@ -360,9 +363,9 @@ class IgnoresWhatItDoesNotKnow(Agent):
 
 class CountsWithoutALock(Agent):
     def choose(self, options, *, context=None):
-        n_decisions = self._n_decisions
+        traffic = self._member.state.traffic
         time.sleep(0.001)
-        self._n_decisions = n_decisions
+        self._member.state = self._member.state._replace(traffic=traffic)
         return super().choose(options)
 
 
@@ -376,6 +379,69 @@ FAULTY_AGENTS = {
     "refused_calls_change_nothing": IgnoresWhatItDoesNotKnow,
     "threads_may_share_an_agent": CountsWithoutALock,
     "a_saved_agent_goes_on": ForgetsWhatWaits,
+}
+
+
+class PublishesWithALostLease(MemoryJournal):
+    def _check(self, lead):
+        self._owner, self._last = lead
+
+
+class TakesAnIdTwice(MemoryJournal):
+    def _check_new(self, event, places):
+        if event.kind != "choose":
+            super()._check_new(event, places)
+
+
+class ExpiresTwice(MemoryJournal):
+    def _check_new(self, event, places):
+        if event.kind != "expire":
+            super()._check_new(event, places)
+
+
+class LeavesAGap(MemoryJournal):
+    def append(self, events, lead=None, **files):
+        found = super().append(events, lead, **files)
+        if lead is not None and events:
+            self._last += 1
+        return found
+
+
+class ReadsTheLatestFirst(MemoryJournal):
+    def news(self, after, most=1000):
+        return super().news(after, most)[::-1]
+
+
+class ReadsLater(MemoryJournal):
+    def news(self, after, most=1000):
+        self._known, known = super().news(after, most), getattr(self, "_known", [])
+        return known
+
+
+class TearsACheckpoint(MemoryJournal):
+    def append(self, events, lead=None, *, view=None, checkpoint=None):
+        if checkpoint is not None:
+            self._files["checkpoint"] = self._last, checkpoint[:1]
+        return super().append(events, lead, view=view, checkpoint=checkpoint)
+
+
+class BelievesEveryDeadline(MemoryJournal):
+    def lease(self, owner, seconds, ahead=0.0):
+        held, self._until = self._until, min(self._until, self.now() + ahead + 2 * seconds)
+        found = super().lease(owner, seconds, ahead)
+        self._until = held if found is None else self._until
+        return found
+
+
+FAULTY_JOURNALS = {
+    "a_lost_lease_publishes_nothing": PublishesWithALostLease,
+    "an_id_is_one_decision": TakesAnIdTwice,
+    "a_decision_expires_once": ExpiresTwice,
+    "numbers_have_no_gaps": LeavesAGap,
+    "events_are_read_in_their_order": ReadsTheLatestFirst,
+    "an_own_write_is_read_at_once": ReadsLater,
+    "a_checkpoint_is_whole": TearsACheckpoint,
+    "a_clock_that_was_set_back_holds_no_lease": BelievesEveryDeadline,
 }
 
 
@@ -397,6 +463,7 @@ def test_a_correct_policy_world_and_agent_pass(registered):
     check_policy(steps())
     check_world(registered)
     check_agent(lambda: Agent(policy=Steps(dim=6)))
+    check_journal(MemoryJournal)
 
 
 FAULTY = {
@@ -406,6 +473,7 @@ FAULTY = {
         agent_checks(),
         {name: partial(each, policy=Steps(dim=6)) for name, each in FAULTY_AGENTS.items()},
     ),
+    "journal": (journal_checks(), FAULTY_JOURNALS),
 }
 
 

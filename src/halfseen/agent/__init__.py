@@ -5,8 +5,7 @@ decision = agent.choose(frame)
 agent.learn(decision.id, 1.0)
 """
 
-from halfseen.agent.agent import Agent, Scored, load
+from halfseen.agent.agent import Agent, Pending, Scored, load
 from halfseen.agent.explanation import Explanation, Measurement
-from halfseen.agent.ledger import Pending
 
 __all__ = ["Agent", "Explanation", "Measurement", "Pending", "Scored", "load"]

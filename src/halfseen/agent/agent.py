@@ -1,9 +1,9 @@
 """The agent: tables in, items out, rewards by id.
 
-A choice, step by step: `Agent.choose` reads the options (`frames`), catches up with other processes
-and decides on a fork of the policy; `Replica._record` appends the event to the database
-(`Storage.append`) and lets `apply` change the state. `Agent.learn` finds the places of the
-rewards, and does the same with its event. Without a database only `apply` is left.
+A choice, step by step: `Agent.choose` reads the options (`frames`), follows the journal, and
+decides on a fork of the policy; `Member.decide` appends the event and takes over the state after
+it, which is what `Reducer.apply` makes of the state before. `Agent.learn` looks decisions up, and
+appends an event for each reward. Without a database, the journal is in memory.
 """
 
 import datetime
@@ -17,19 +17,22 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 
 from halfseen import archive, checks
-from halfseen.agent import clock
 from halfseen.agent.database import opened
 from halfseen.agent.deadline import Deadline
-from halfseen.agent.events import CHOOSE, LEARN, OBSERVE, Asked, Event
+from halfseen.agent.events import CHOOSE, EXPIRED, FORGOTTEN, OBSERVE, Asked, Event, Made, rewarded
 from halfseen.agent.explanation import Explanation, Measurement, checked_costs
+from halfseen.agent.forks import AGENT, forkable_lock
 from halfseen.agent.health import epochs_of, mean_of, shares
-from halfseen.agent.ledger import Pending, check_open
+from halfseen.agent.journal import N_GONE, SAVED, Journal, MemoryJournal, Saved, Stale, Taken
 from halfseen.agent.logs import frames_of
-from halfseen.agent.replica import Ready, Replica
-from halfseen.agent.storage import SCHEMA, TABLES, Storage, Taken
+from halfseen.agent.member import Codec, Member, resumed
+from halfseen.agent.settings import Settings
+from halfseen.agent.sql_journal import SCHEMA, TABLES, SqlJournal
+from halfseen.agent.state import Ready, Reducer, State
 from halfseen.errors import (
     AlreadyRewardedError,
     ArchiveError,
+    ForgottenDecisionError,
     InvalidInputError,
     InvalidSettingError,
     InvalidTableError,
@@ -39,14 +42,39 @@ from halfseen.errors import (
 )
 from halfseen.frames import Column
 from halfseen.frames.parts import Parts, logs_of, parts_of
+from halfseen.log import logger
 from halfseen.policies.abilities import Exploits, Reports, UsesContext
+from halfseen.policies.base import Policy
 from halfseen.policies.registry import policy_from_dict
+from halfseen.state import Sizes
 from halfseen.values import Choice, Decision, FloatArray, Item, Note, Scores
 from halfseen.values.decision import checked_reward, checked_rewards, listed
 
 S = TypeVar("S")
 T = TypeVar("T")
 Path = str | os.PathLike[str]
+
+_LOG_PART = 500  # rows of a log that one event has
+
+
+class Pending(NamedTuple):
+    """A decision without a final reward: its id, the chosen item, and when it was made.
+
+    Examples
+    --------
+    >>> from halfseen import Agent
+    >>> agent = Agent(id="sku")
+    >>> decision = agent.choose([{"sku": "hat", "price": 3.0}])
+    >>> [(each.id == decision.id, each.item) for each in agent.pending]
+    [(True, 'hat')]
+    >>> agent.learn(decision.id, 1.0)
+    >>> agent.pending
+    ()
+    """
+
+    id: str
+    item: Item
+    made: datetime.datetime
 
 
 class Scored(NamedTuple):
@@ -68,7 +96,7 @@ class Scored(NamedTuple):
     share_seen: float
 
 
-class Agent(Replica):
+class Agent(Settings):
     """Chooses among the rows of a table, and learns rewards by id.
 
     Tables are data frames (pandas, polars, pyarrow), lists of dicts, dicts of columns, or arrays.
@@ -93,15 +121,64 @@ class Agent(Replica):
     ['sku: id', 'price: number', 'colour: category of 1 level']
     """
 
+    def setup(self) -> None:
+        """Begin without having learned anything, with a journal in memory."""
+        self._reader = self.reader()
+        self._lock = forkable_lock(AGENT)
+        self._n_warned = 0  # warnings that were logged and still hold
+        self._begin(self.fresh(), MemoryJournal())
+
+    def _begin(self, state: State, journal: Journal) -> None:
+        """Go on from a state of a journal."""
+        reducer = Reducer(self.id is not None)
+        codec = Codec(self._dumped, self._viewed, self._loaded)
+        self._member = Member(journal, reducer, state, codec, self.rules(), self._lock)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Let `copy` and `pickle` make a separate agent; one in a database is opened again."""
-        if self.storage is not None:
+        if self.journal.is_shared:
             raise TypeError(
                 "an agent in a database cannot be copied or pickled: use Agent.open again, or save "
                 "it to a file"
             )
+        return self.from_dict, (self.to_dict(),)
+
+    @property
+    def journal(self) -> Journal:
+        """Where its decisions and rewards are kept."""
+        return self._member.journal
+
+    @property
+    def learner(self) -> Policy:
+        """The policy in its present state, which must not be changed."""
+        return self._member.state.policy
+
+    def _do(self, work: Callable[[], T]) -> T:
+        """Do something in step with other processes; again, if they were faster."""
         with self._lock:
-            return self.from_dict, (self.to_dict(),)
+            while True:
+                try:
+                    found = work()
+                    break
+                except Stale:
+                    self._member.doubt()
+                except Taken:
+                    continue
+            self._warn()
+            return found
+
+    def _warn(self) -> None:
+        """Log warnings that are new."""
+        warnings = self._warnings()
+        for text in warnings[self._n_warned :]:
+            logger.warning(text)
+        self._n_warned = len(warnings)
+
+    def _warnings(self) -> list[str]:
+        """Return what looks wrong about rewards."""
+        traffic, policy = self._member.state.traffic, self._member.state.policy
+        found = traffic.signs.warnings(traffic.n_pending)
+        return [*(found if self.expire_after is None else ()), *Reports.of(policy).warnings()]
 
     # Choosing
 
@@ -153,56 +230,58 @@ class Agent(Replica):
         """
         checks.boolean("explore", explore)
         asked = self._asked(options, context)
-        n_options = len(asked.rows.items)
-        k = checks.integer("k, the number of places,", k, 1, n_options)
+        k = checks.integer("k, the number of places,", k, 1, len(asked.rows.items))
         name = secrets.token_hex(12) if id is None else _checked_key("id", id)
-        with self._lock:
-            deadline.check()
-            self._catch_up()
-            body: dict[str, Any] = {"id": name, "arms": [0] * k, "explore": explore}
-            event = Event(CHOOSE, body, asked)
-            if id is not None and (known := self._decided_before(event)) is not None:
-                return known
-            ready, before = self._encoded(asked), self._last
-            self._tend()  # only now: a request that is refused changes nothing
-            if self._last > before:
-                ready = self._encoded(asked)
-            ready.policy.prepare(ready.slate)
-            alone = self.storage is None and id is None
-            drawn = str(ready.policy.round + 1) if alone else name
-            choices, arms = decided(ready, drawn, k, explore)
-            first = choices[0]
-            body |= {
-                "arms": arms,
-                "items": [asked.rows.items[arm] for arm in arms],
-                "probabilities": [_probability(each) for each in choices],
-                "weight": _weight(first, n_options),
-                "based_on": self._last,
-            }
-            event = event._replace(law=first.probabilities)
-            try:
-                self._record(event, ready, deadline=deadline)
-            except Taken:  # another process was faster
-                return self.choose_until(deadline, options, context, k, id, explore)
-            except StorageError as error:
-                if deadline.is_committed:
-                    raise _unknown(name, error) from error
-                raise
-            return self._decision(event, ready, first.parts)
+        body: dict[str, Any] = {"id": name, "arms": [0] * k, "explore": explore}
+        event, is_named = Event(CHOOSE, body, asked), id is not None
+        try:
+            return self._do(lambda: self._choose(event, is_named, deadline))
+        except StorageError as error:
+            if deadline.is_committed:
+                raise _unknown(name, error) from error
+            raise
+
+    def _choose(self, event: Event, is_named: bool, deadline: Deadline) -> Decision:
+        deadline.check()
+        member, asked = self._member, event.asked
+        assert asked is not None
+        state, id, items = member.follow(), event.body["id"], asked.rows.items
+        if is_named and (known := self._decided_before(event)) is not None:
+            return known
+        ready = member.reducer.encoded(state, asked)
+        member.tend()  # only now: a request that is refused changes nothing
+        if member.state is not state:
+            ready = member.reducer.encoded(member.state, asked)
+        ready.policy.prepare(ready.slate)
+        n_places, explore = len(event.body["arms"]), event.body["explore"]
+        alone = not (member.journal.is_shared or is_named)
+        drawn = str(ready.policy.round + 1) if alone else id
+        choices, arms = decided(ready, drawn, n_places, explore)
+        first = choices[0]
+        body = event.body | {
+            "arms": arms,
+            "probabilities": [_probability(each) for each in choices],
+            "weight": _weight(first, len(items)),
+            "based_on": member.known,
+        }
+        chosen = tuple(items[arm] for arm in arms)
+        made = Made(id, chosen, 0.0, (None,) * n_places, (), body["weight"])
+        event = event._replace(body=body, law=first.probabilities, made=(made,))
+        event = member.decide(event, ready, deadline)
+        member.publish_quietly()
+        return self._decision(event, ready, first.parts)
 
     def _decision(self, event: Event, ready: Ready, parts: FloatArray) -> Decision:
-        """Return a decision; if it no longer waits, with a note that looks like its own."""
-        id, arms, asked, slate = event.body["id"], event.body["arms"], event.asked, ready.slate
+        """Return a decision; if its notes are not known yet, with one that looks like its own."""
+        (made,), arms, asked, slate = event.made, event.body["arms"], event.asked, ready.slate
         assert asked is not None
-        waiting = self._ledger.waiting.get(id)
-        note = Note(1, -1, slate.table[arms[0]].copy(), slate.context)
         return Decision(
             type(ready.policy).__name__,
             arms[0],
-            note if waiting is None else waiting.places[0].note,
+            (*made.notes, Note(1, -1, slate.table[arms[0]].copy(), slate.context))[0],
             parts,
             event.law,
-            id=id,
+            id=made.id,
             items=asked.rows.items,
             request=asked,
             places=list(zip(arms, event.body["probabilities"], strict=True))[1:],
@@ -211,28 +290,27 @@ class Agent(Replica):
     def _decided_before(self, event: Event) -> Decision | None:
         """Return the decision with the id of an event; an error if it was asked otherwise.
 
-        Its scores are those of today: a database has probabilities, but no scores.
+        Its scores are those of today: a journal has probabilities, but no scores.
         """
         id, asked = event.body["id"], event.asked
         assert asked is not None
-        found = None if self.storage is None else self.storage.decision(id)
-        if found is None and id not in self._ledger.waiting and id not in self._ledger.gone:
+        if not self.journal.decisions([id]):
             return None
-        if found is None or found[1] != event.request():
+        found = self.journal.event_of(id)
+        if found is None or found.made[0].request != event.request():
             why = "for another request" if found else "and only a database can return it again"
             raise ReusedIdError(
                 f"decision {id} was made before, {why}: give each request its own id"
             )
-        ready = self._encoded(asked, lenient=True)
+        ready = self._member.reducer.encoded(self._member.state, asked, lenient=True)
         parts = ready.policy.appraise(ready.slate)
-        return self._decision(found[0]._replace(asked=asked), ready, parts)
+        return self._decision(found._replace(asked=asked), ready, parts)
 
     def score(self, options: Any, *, context: Any = None) -> tuple[Scored, ...]:
         """Return estimate, width and share of seen columns of each option, without choosing."""
         asked = self._asked(options, context)
         with self._lock:
-            self._catch_up()
-            ready = self._encoded(asked)
+            ready = self._member.reducer.encoded(self._member.follow(), asked)
             estimates, widths = ready.policy.score(ready.slate)
         firsts = [column.features[0] for column in ready.options.columns.values()]
         seen = ready.slate.mask[:, firsts].mean(axis=1) if firsts else np.ones(len(estimates))
@@ -273,20 +351,21 @@ class Agent(Replica):
             asked, chosen = decision.request, decision.item
             made = Scores(decision.estimates, decision.widths)
         elif isinstance(decision, str):
-            self._check_usable()
-            found = None if self.storage is None else self.storage.decision(decision)
+            self._member.check_usable()
+            found = self.journal.event_of(decision)
             if found is None:
                 raise UnknownDecisionError(
                     f"decision {decision!r:.80} is not in a database of this agent: pass what "
                     "choose returned, or options"
                 )
-            asked, chosen = found[0].asked, found[0].body["items"][0]
+            asked, chosen = found.asked, found.made[0].items[0]
         item = chosen if item is None else item
         asked = self._asked(decision, context) if asked is None else asked
         with self._lock:
-            self._catch_up()
+            state = self._member.follow()
             prices = checked_costs(costs, self.columns | self.context_columns)
-            ready = self._encoded(asked, lenient=chosen is not None)  # it was accepted then
+            # It was accepted when it was chosen from.
+            ready = self._member.reducer.encoded(state, asked, lenient=chosen is not None)
             return Explanation.of(ready, asked.rows.items, item=item, costs=prices, made=made)
 
     def worth_measuring(
@@ -372,59 +451,52 @@ class Agent(Replica):
                 twice = Counter(ids).most_common(1)[0][0]
                 raise InvalidInputError(f"decision {twice} appears twice: each reward counts once")
             rewards = [(id, None, value) for id, value in zip(ids, values, strict=True)]
-        with self._lock:
-            self._catch_up()
-            self._learn(rewards, part, final)
+        self._do(lambda: self._learn(rewards, part, final))
 
     def _learn(
         self, rewards: Sequence[tuple[str, Item | None, float]], key: str, final: bool
     ) -> None:
-        """Append and apply those rewards that are new."""
-        new = [
-            [id, place, key, value, final]
-            for id, item, value in rewards
-            for place, is_new in [self._placed(id, item, key, value)]
-            if is_new
-        ]
-        if not new:
-            return
-        try:
-            self._record(Event(LEARN, {"rewards": new}))
-        except Taken:  # another process was faster
-            self._catch_up()
-            self._learn(rewards, key, final)
+        """Append those rewards that are new."""
+        member, events = self._member, []
+        member.follow()
+        made = self.journal.decisions([id for id, _, _ in rewards])
+        for id, item, value in rewards:
+            if id not in made:
+                raise UnknownDecisionError(
+                    f"decision {id} is not known here: another agent made it, or it was closed "
+                    "long ago"
+                )
+            place = _place_of(made[id], item)
+            if self._is_new(made[id], place, key, value):
+                event = rewarded(made[id], place, key, value, final=final)
+                made[id] = event.changes.get(id, (None, made[id]))[1]
+                events.append(event)
+        if events:
+            member.tell(events)
+            member.publish_quietly()
 
-    def _placed(self, id: str, item: Item | None, key: str, value: float) -> tuple[int, bool]:
-        """Return the place to which a reward belongs, and whether it is new."""
-        waiting, storage = self._ledger.waiting.get(id), self.storage
-        known = waiting or self._ledger.gone.get(id)
-        found = storage.decision(id) if known is None and storage is not None else None
-        if known is not None:
-            items = known.items
-        elif found is not None:
-            items = tuple(found[0].body["items"])
-        else:
-            raise UnknownDecisionError(
-                f"decision {id} is not known here: another agent made it, or it was closed long ago"
-            )
-        if item is not None and item not in items:
-            raise InvalidInputError(
-                f"decision {id} has no place for {item!r}, it chose {list(items)}: reward these"
-            )
-        place = 0 if item is None else items.index(item)
-        before = None if known is None else known.given.get((place, key))
-        if before is None and waiting is None and storage is not None:
-            before = storage.reward(id, place, key)  # one that was late
-        if before is None:
-            if known is not None:
-                check_open(id, known, place)
-            return place, True
-        if before != value:
+    def _is_new(self, made: Made, place: int, key: str, value: float) -> bool:
+        """Return whether a reward is new, and may come."""
+        became = made.places[place]
+        if became is None:
+            return True
+        before = self.journal.rewards([made.id]).get(made.id, {}).get((place, key))
+        if before is not None and before != value:
             raise AlreadyRewardedError(
-                f"decision {id} was rewarded before, with {before}, got {value}: each reward "
+                f"decision {made.id} was rewarded before, with {before}, got {value}: each reward "
                 "counts once, so drop this one, or give further parts their own key"
             )
-        return place, False
+        if before is None and became == FORGOTTEN:
+            raise ForgottenDecisionError(
+                f"decision {made.id} was forgotten, because max_pending later ones were pending: "
+                "set a larger max_pending, or expire_after"
+            )
+        if before is None and isinstance(became, str) and became != EXPIRED:
+            raise AlreadyRewardedError(
+                f"decision {made.id} was rewarded before, and the reward was final: drop this one, "
+                "or mark parts as not final, with a key for each"
+            )
+        return before is None
 
     def expire(self, *, before: datetime.timedelta, reward: float | None = 0.0) -> int:
         """Close decisions whose reward never arrived; return their number.
@@ -442,9 +514,9 @@ class Agent(Replica):
         if not isinstance(before, datetime.timedelta):
             raise InvalidInputError(f"before must be a timedelta, got {before!r}")
         value = None if reward is None else checked_reward(reward)
-        with self._lock:
-            self._catch_up()
-            return self._expire(self._now() - before.total_seconds(), value)
+        return self._do(
+            lambda: self._member.expire(self.journal.now() - before.total_seconds(), value)[0]
+        )
 
     def observe(
         self, table: Any, rewards: Any, *, context: Any = None, key: str | None = None
@@ -458,7 +530,7 @@ class Agent(Replica):
         Parquet files, folders of them, and frames of Dask may be larger than memory: then `rewards`
         and `context` are names of columns. Each part is a log of its own.
         """
-        if key is not None and self.storage is None:
+        if key is not None and not self.journal.is_shared:
             raise InvalidInputError("key= needs a database: leave it out, or use Agent.open")
         if (parts := parts_of(table)) is not None:
             self._observe_parts(parts, rewards, context, key)
@@ -473,29 +545,32 @@ class Agent(Replica):
                     f"the context of a log must have a row for each of its {len(values)} rows, got "
                     f"{len(contexts.items)}"
                 )
-        with self._lock:
-            self._catch_up()
-            asked = Asked(rows, contexts).canonical()
-            event = Event(OBSERVE, {"rewards": values}, asked)
-            if key is not None:
-                event.body["key"] = _checked_key("key", key)
-            ready = self._encoded(asked, log=True)  # refuses what cannot be read
-            try:
-                self._record(event, ready)
-            except Taken:
-                assert self.storage is not None
-                if self.storage.log_request(event.body["key"]) != event.request():
-                    raise InvalidInputError(
-                        f"another log was observed with the key {key!r}: give each log its own"
-                    ) from None
+        asked = Asked(rows, contexts).canonical()
+        whole = Event(OBSERVE, {"rewards": values}, asked)
+        own = {} if key is None else {"key": _checked_key("key", key), "log": whole.request().hex()}
+        events = [
+            Event(OBSERVE, {"rewards": values[at * _LOG_PART :][:_LOG_PART]}, part)
+            for at, part in enumerate(asked.parts(_LOG_PART))
+        ]
+        events[0].body.update(own)
+
+        def tell() -> None:
+            state = self._member.follow()
+            self._member.reducer.encoded(state, asked, log=True)  # refuses what cannot be read
+            known = None if key is None else self.journal.log_request(key)
+            if known is None:
+                self._member.tell(events)
+            elif known != events[0].request():
+                raise InvalidInputError(
+                    f"another log was observed with the key {key!r}: give each log its own"
+                )
+
+        self._do(tell)
 
     def _observe_parts(self, parts: Parts, reward: str, context: Any, key: str | None) -> None:
         """Learn from a log in parts; nothing is learned if one of them cannot be read."""
-        reader, options, contexts = (
-            replace(self._reader, unique=False),
-            self._options,
-            self._context,
-        )
+        reader, state = replace(self._reader, unique=False), self._member.state
+        options, contexts = state.options, state.context
         for table, rewards, about in logs_of(parts, reward, context):
             rows = reader.read(table)
             checked_rewards(rewards, len(rows.items))
@@ -511,28 +586,28 @@ class Agent(Replica):
     @property
     def pending(self) -> tuple[Pending, ...]:
         """Decisions without a reward yet, the oldest first."""
-        with self._lock:
-            self._catch_up()
-            return tuple(
-                Pending(
-                    id,
-                    each.places[0].item,
-                    datetime.datetime.fromtimestamp(each.time, datetime.UTC),
-                )
-                for id, each in self._ledger.waiting.items()
+        return tuple(
+            Pending(
+                made.id,
+                made.items[0],
+                datetime.datetime.fromtimestamp(made.time, datetime.UTC),
             )
+            for made in self.journal.pending()
+        )
 
     @property
     def columns(self) -> dict[str, Column]:
         """How each column is used, by name."""
         known = {} if self.id is None else {self.id: Column(self.id, "id")}
         known |= {name: Column(name, "ignored") for name in self.ignore}
-        return known | self._options.counted(Reports.of(self._policy).implausible()[0])
+        state = self._member.state
+        return known | state.options.counted(state.n_implausible[0])
 
     @property
     def context_columns(self) -> dict[str, Column]:
         """How each context column is used, by name."""
-        return self._context.counted(Reports.of(self._policy).implausible()[1])
+        state = self._member.state
+        return state.context.counted(state.n_implausible[1])
 
     def health(self) -> dict[str, Any]:
         """Return figures for monitoring, as plain JSON types.
@@ -542,44 +617,113 @@ class Agent(Replica):
         decisions in which no option had probability 0.
         """
         with self._lock:
-            self._check_usable()
-            storage, last = self.storage, self._last
-            behind = 0 if storage is None else storage.last() - last
-            self._catch_up()
-            policy = self._policy
+            self._member.check_usable()
+            member, journal = self._member, self.journal
+            behind = journal.n_behind(member.known)
+            state = member.follow()
+            policy, traffic = state.policy, state.traffic
             starts = Reports.of(policy).diagnostics().get("epoch_starts")
-            oldest = self._ledger.oldest
+            oldest = next((made.time for made in journal.pending(1)), None)
             return {
-                "decisions": self._n_decisions,
-                "pending": len(self._ledger.waiting),
-                "forgotten": self._n_forgotten,
-                "late": self._n_late,
-                "rewards": mean_of(self._rewards),
-                "lift": self._lift.shown(),
-                "seen": shares(self._seen, self._options),
-                "context_seen": shares(self._context_seen, self._context),
-                "features": self._options.width,
-                "context_features": self._context.width,
+                "decisions": traffic.n_decisions,
+                "pending": traffic.n_pending,
+                "forgotten": traffic.n_forgotten,
+                "late": traffic.n_late,
+                "rewards": mean_of(traffic.rewards),
+                "lift": traffic.lift.shown(),
+                "seen": shares(traffic.seen, state.options),
+                "context_seen": shares(traffic.context_seen, state.context),
+                "features": state.options.width,
+                "context_features": state.context.width,
                 "rank": policy.current_rank if policy.dim is not None else None,
                 "refits": None if starts is None else len(starts),
                 "epochs": epochs_of(policy),
-                "refit_seconds": list(self._refit_seconds),
-                "oldest_pending": None
-                if oldest is None
-                else max(0.0, clock.now() - oldest[1].time),
+                "refit_seconds": list(traffic.refit_seconds),
+                "oldest_pending": None if oldest is None else max(0.0, journal.now() - oldest),
                 "warnings": self._warnings(),
-                "events": self._last,
+                "events": member.known,
                 "behind": behind,
-                "storage_bytes": None if storage is None else storage.database.size(),
+                "is_learner": member.is_learner,
+                "storage_bytes": journal.size(),
             }
+
+    # Upkeep
+
+    def tick(self) -> None:
+        """Expire, refit and save what is due, unless another process does so; for a worker.
+
+        `choose` does this as well; a worker that calls `tick` every second saves it the time.
+        """
+
+        def tend() -> None:
+            self._member.follow()
+            self._member.tend(refit=False)
+
+        self._do(tend)
+        self.refit_if_due()
+
+    def refit_if_due(self) -> bool:
+        """Refit the policy's models for all processes if that is due; return whether it did.
+
+        The state is that of some event. Other events may come while models are fitted: they are
+        applied to the fitted policy as well.
+        """
+        return self._member.fitter.refit()
 
     # Files and databases
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return settings, state and decisions as plain values and arrays."""
+        with self._lock:
+            (state, found), journal = self._member.whole(), self.journal
+            made = [*journal.gone(N_GONE), *journal.pending()]
+            rewards = journal.rewards([each.id for each in made])
+        # Those of a reader's own have no notes in the journal yet.
+        made = [
+            found[each.id]._replace(places=each.places) if each.id in found else each
+            for each in made
+        ]
+        saved = [Saved(each, rewards.get(each.id, {})) for each in made]
+        return self._plain(state) | {"decisions": SAVED.dump(saved)}
+
+    def _plain(self, state: State) -> dict[str, Any]:
+        settings = self.settings()
+        del settings["policy"]
+        return {"agent": settings, "state": state.to_dict()}
+
+    def _dumped(self, state: State) -> bytes:
+        return archive.to_bytes(self._plain(state))
+
+    def _viewed(self, state: State) -> bytes:
+        return self._dumped(state.viewed())
+
+    def _loaded(self, content: bytes) -> State:
+        plain = archive.from_bytes(content, self.journal.place)
+        return _built(self._state_of, plain, self.journal.place)
+
+    def _state_of(self, plain: dict[str, Any]) -> State:
+        limits = {"max_levels": self.max_levels, "max_columns": self.max_columns}
+        return State.from_dict(plain["state"], **limits)
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Return the agent that `to_dict` described."""
+        agent = cls(**plain["agent"])
+        state = agent._state_of(plain)
+        saved = SAVED.load("decisions", plain["decisions"], Sizes())
+        for note in (note for each in saved for note in each.made.notes):
+            state.policy.check_note(note)
+        state = state.with_notes(each.made for each in saved)
+        agent._go_on(state, MemoryJournal(saved, state.number))
+        return agent
+
+    def _go_on(self, state: State, journal: Journal) -> None:
+        self._begin(state, journal)
+        self.__dict__["policy"] = type(state.policy)(**state.policy.settings())
+
     def save(self, path: Path) -> None:
         """Write the agent to a file, with columns, levels and pending decisions."""
-        with self._lock:
-            self._catch_up()
-            archive.write(path, self.to_dict())
+        archive.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -620,15 +764,22 @@ class Agent(Replica):
         StorageError
             The database cannot be used, or is not a halfseen database; the message says why.
         """
-        storage = Storage(opened(url, durability), _checked_key("name", name))
-        storage.database.make(TABLES, SCHEMA)
+        journal = SqlJournal(opened(url, durability), _checked_key("name", name))
+        journal.database.make(TABLES, SCHEMA)
         fresh = cls(**settings)
-        if not storage.find():
-            storage.create(archive.to_bytes(fresh.to_dict()))
-        agent = _built(cls.at_checkpoint, storage, storage.place)
+        if not journal.find():
+            journal.create(fresh._dumped(fresh._member.state))
+        plain = archive.from_bytes(journal.checkpoint()[1], journal.place)
+        agent = _built(cls._opened, (plain, journal), journal.place)
         agent._check_settings(settings, fresh)
-        agent._saved = agent._last
-        agent._catch_up()
+        agent._do(agent._member.follow)
+        return agent
+
+    @classmethod
+    def _opened(cls, found: tuple[dict[str, Any], Journal]) -> Self:
+        plain, journal = found
+        agent = cls(**plain["agent"])
+        agent._go_on(resumed(agent._state_of(plain), journal), journal)
         return agent
 
     def __enter__(self) -> Self:
@@ -638,23 +789,15 @@ class Agent(Replica):
         self.close()
 
     def close(self) -> None:
-        """Close the database, after a checkpoint if there are many events since the last one.
-
-        A refit that is under way is not waited for, and has no effect.
-        """
-        if self.storage is None:
-            return
-        with self._lock:
-            self._failure, self._is_closed = "the agent is closed: open it anew", True
-            try:
-                self._save_if_due(1000)
-            finally:
-                self._end_lease()
-                self.storage.database.close()
+        """Close the database, after a checkpoint if there are events since the last one."""
+        if self.journal.is_shared:
+            with self._lock:
+                self._member.close()
+            self._member.fitter.close()
 
     def log(self, *, backend: str = "pandas", chunk: int | None = None) -> Any:
         """Return decisions and rewards in the database as a frame; see `halfseen.read_log`."""
-        return frames_of(self._stored("a log"), backend, chunk)
+        return frames_of(self.reading(), backend, chunk)
 
     def prune(self, *, keep: datetime.timedelta) -> int:
         """Delete events older than `keep` from the database; return their number.
@@ -664,25 +807,24 @@ class Agent(Replica):
         """
         if not isinstance(keep, datetime.timedelta) or keep < datetime.timedelta(0):
             raise InvalidInputError(f"keep must be a timedelta of at least 0, got {keep!r}")
-        storage = self._stored("old events")
+        journal = self.reading()
         with self._lock:
-            self._catch_up()
-            if self._last > self._saved:
-                self._save_checkpoint()
-            waiting = set(self._ledger.waiting)
-        return storage.prune(keep.total_seconds(), waiting)
+            self._member.follow()
+            self._member.publish_if_due(1)
+        return journal.prune(keep.total_seconds())
 
-    def _stored(self, what: str) -> Storage:
-        if self.storage is None:
-            raise InvalidInputError(f"only an agent in a database has {what}: use Agent.open")
-        return self.storage
+    def reading(self) -> SqlJournal:
+        """Return the journal over a connection of its own: what takes long delays no decision."""
+        if not isinstance(self.journal, SqlJournal):
+            raise InvalidInputError("only an agent in a database has a log: use Agent.open")
+        return self.journal.reading()
 
     def _check_settings(self, given: Mapping[str, Any], fresh: "Agent") -> None:
         """Raise an error if settings for a fresh agent differ from those of this one."""
         ours, theirs = _settings(self), _settings(fresh)
         names = [*given]
         if given.get("policy") is not None:  # what grows is not compared
-            names += [*fresh._policy.settings().keys() - {"dim", "context_dim"}]
+            names += [*fresh._member.state.policy.settings().keys() - {"dim", "context_dim"}]
         for name in names:
             if ours.get(name) != theirs[name]:
                 raise InvalidSettingError(
@@ -695,11 +837,11 @@ class Agent(Replica):
 
     def _asked(self, options: Any, context: Any) -> Asked:
         """Read options and a context; an empty dict is none."""
-        asked = Asked(self._reader.read(options))
+        asked, policy = Asked(self._reader.read(options)), self._member.state.policy
         if context is not None and not (isinstance(context, Mapping) and not context):
-            self._policy.able(UsesContext)
+            policy.able(UsesContext)
             asked = Asked(asked.rows, self._reader.read_row(context))
-        return asked.canonical() if self._refits_policy else asked
+        return asked.canonical() if self.journal.is_shared else asked
 
 
 def decided(ready: Ready, id: str, k: int, explore: bool) -> tuple[list[Choice], list[int]]:
@@ -757,9 +899,20 @@ def _built(build: Callable[[S], T], source: S, name: str) -> T:
 
 def _settings(agent: Agent) -> dict[str, Any]:
     """Return the settings of an agent and of its policy, which has some of them."""
-    own = agent.learner.settings()
-    named = {"policy": type(agent.learner).__name__, "explore": own.get("exploration")}
+    policy = agent._member.state.policy
+    own = policy.settings()
+    named = {"policy": type(policy).__name__, "explore": own.get("exploration")}
     return {**own, **agent.settings(), **named, "uniform_share": own.get("uniform_share")}
+
+
+def _place_of(made: Made, item: Item | None) -> int:
+    """Return the place of an item, or the first one."""
+    if item is not None and item not in made.items:
+        raise InvalidInputError(
+            f"decision {made.id} has no place for {item!r}, it chose {list(made.items)}: reward "
+            "these"
+        )
+    return 0 if item is None else made.items.index(item)
 
 
 def _unknown(id: str, error: StorageError) -> StorageError:

@@ -69,6 +69,10 @@ class Database(ABC):
     def _error(self, error: Exception) -> StorageError | None:
         """Return an error of the library as ours; None if it is none of the library's."""
 
+    @abstractmethod
+    def another(self) -> "Database":
+        """Return the same database, with a connection of its own."""
+
     def _locked(self) -> StorageError:
         text = f"{self.place} was locked for {PATIENCE:g} s by another process: try again"
         return StorageError(text)
@@ -89,6 +93,10 @@ class Database(ABC):
     @abstractmethod
     def _run(self, statement: str, /, *values: Any) -> Any:
         """Execute a statement, and wait if it is locked."""
+
+    @abstractmethod
+    def run_many(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement for each of some values, inside of `write`."""
 
     def read(self, query: str, *values: Any) -> list[Any]:
         """Return the rows that a query finds."""
@@ -169,13 +177,17 @@ class Sqlite(Database):
 
     def __init__(self, path: str, durability: str, *, must_exist: bool) -> None:
         super().__init__(path)
-        self.path = Path(path)
+        self.path, self._durability = Path(path), durability
         self._synchronous = "FULL" if durability == "power-loss" else "NORMAL"
         self._file: tuple[int, int] | None = None
         if self.path.exists():
             self._check_ours()
         elif must_exist:
             raise StorageError(f"{self.place} does not exist: name another file")
+
+    def another(self) -> "Sqlite":
+        """Return the same file, with a connection of its own."""
+        return Sqlite(self.place, self._durability, must_exist=True)
 
     def _check_ours(self) -> None:
         """Raise an error if there is a file of another kind, without touching it."""
@@ -237,6 +249,10 @@ class Sqlite(Database):
             time.sleep(pause)
             pause = min(1.5 * pause, 0.005)
 
+    def run_many(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement for each of some values."""
+        self._connection.executemany(statement, values)
+
     def _error(self, error: Exception) -> StorageError | None:
         if not isinstance(error, sqlite3.Error | OSError):
             return None
@@ -287,6 +303,10 @@ class Postgres(Database):
             "-c synchronous_commit=on"
         )
 
+    def another(self) -> "Postgres":
+        """Return the same server, with a connection of its own."""
+        return Postgres(self._url)
+
     def _connect(self) -> Any:
         connection = self._kind.connect(
             self._url,
@@ -299,6 +319,10 @@ class Postgres(Database):
 
     def _run(self, statement: str, /, *values: Any) -> Any:
         return self._connection.execute(statement.replace("?", "%s"), values)
+
+    def run_many(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement for each of some values, without waiting for each answer."""
+        self._connection.cursor().executemany(statement.replace("?", "%s"), values)
 
     def _is_usable(self) -> bool:
         idle, connection = self._library.pq.TransactionStatus.IDLE, self._connection

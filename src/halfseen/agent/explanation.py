@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from halfseen import checks
-from halfseen.agent.replica import Ready
+from halfseen.agent.state import Ready
 from halfseen.errors import InvalidInputError
 from halfseen.lazy import new_axes
 from halfseen.values import BoolArray, FloatArray, Item, Scores

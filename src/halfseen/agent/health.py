@@ -168,6 +168,7 @@ N_EQUAL = 100
 
 _FEW = 10  # decisions that may be pending because they were made just now
 _MARKS, _EVERY = 10, 100
+_REFITS = 20  # refits whose times are remembered
 
 
 class Signs(NamedTuple):
@@ -223,6 +224,93 @@ SIGNS = Value(
     marks=Each(Whole()),
 )
 """How signs are saved."""
+
+
+class Traffic(NamedTuple):
+    """What an agent counts.
+
+    Attributes
+    ----------
+    n_decisions, n_pending, n_forgotten, n_late : int
+        Decisions; those that wait for a reward; those that were dropped because too many waited;
+        rewards that came when their place took no more.
+    seen, context_seen : Window
+        Entries seen of each feature, per option and per context.
+    rewards : Window
+    lift : Lift
+    signs : Signs
+    refit_seconds : tuple of float
+        Of the latest refits.
+    """
+
+    n_decisions: int = 0
+    n_pending: int = 0
+    n_forgotten: int = 0
+    n_late: int = 0
+    seen: Window = Window()
+    context_seen: Window = Window()
+    rewards: Window = Window()
+    lift: Lift = Lift()
+    signs: Signs = Signs()
+    refit_seconds: tuple[float, ...] = ()
+
+    def decided(self, table: FloatArray, contexts: FloatArray | None) -> "Traffic":
+        """Return the counts after a decision."""
+        n, n_pending = self.n_decisions + 1, self.n_pending + 1
+        found = self._replace(
+            n_decisions=n,
+            n_pending=n_pending,
+            seen=self.seen.added(n_seen(table), len(table)),
+            signs=self.signs.decided(n, n_pending),
+        )
+        if contexts is None:
+            return found
+        shown = self.context_seen.added(n_seen(contexts), len(contexts))
+        return found._replace(context_seen=shown)
+
+    def rewarded(self, reward: float, weight: float | None) -> "Traffic":
+        """Return the counts after a reward was learned."""
+        return self._replace(
+            rewards=self.rewards.added([reward], 1),
+            signs=self.signs.rewarded(reward),
+            lift=self.lift if weight is None else self.lift.added(reward, weight),
+        )
+
+    def observed(
+        self, table: FloatArray, contexts: FloatArray | None, rewards: Sequence[float]
+    ) -> "Traffic":
+        """Return the counts after a log was learned."""
+        seen, context_seen, window = self.seen, self.context_seen, self.rewards
+        for row, reward in enumerate(rewards):
+            seen = seen.added(table[row] == table[row], 1)
+            if contexts is not None:
+                context_seen = context_seen.added(contexts[row] == contexts[row], 1)
+            window = window.added([reward], 1)
+        return self._replace(seen=seen, context_seen=context_seen, rewards=window)
+
+    def late(self) -> "Traffic":
+        """Return the counts after a reward that came too late."""
+        return self._replace(n_late=self.n_late + 1)
+
+    def closed(self, n: int, *, forgotten: bool = False) -> "Traffic":
+        """Return the counts after some decisions wait no more."""
+        n_forgotten = self.n_forgotten + n if forgotten else self.n_forgotten
+        return self._replace(n_pending=self.n_pending - n, n_forgotten=n_forgotten)
+
+    def refitted(self, seconds: float) -> "Traffic":
+        """Return the counts after a refit."""
+        return self._replace(refit_seconds=(*self.refit_seconds[1 - _REFITS :], seconds))
+
+
+TRAFFIC = Value(
+    Traffic,
+    **{f"n_{name}": Whole() for name in ("decisions", "pending", "forgotten", "late")},
+    **dict.fromkeys(("seen", "context_seen", "rewards"), WINDOW),
+    lift=LIFT,
+    signs=SIGNS,
+    refit_seconds=Each(Real(0.0)),
+)
+"""How traffic is saved."""
 
 
 def n_seen(table: FloatArray) -> Sequence[int]:

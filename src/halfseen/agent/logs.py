@@ -9,7 +9,8 @@ from typing import Any
 
 from halfseen import checks
 from halfseen.agent.database import opened
-from halfseen.agent.storage import EXPIRY, Storage
+from halfseen.agent.events import EXPIRY
+from halfseen.agent.sql_journal import SqlJournal
 from halfseen.errors import MissingExtraError, StorageError
 from halfseen.lazy import LazyModule
 
@@ -64,13 +65,13 @@ def read_log(
     >>> log[["item", "probability", "reward", "status"]].values.tolist()
     [['hat', 1.0, 0.5, 'rewarded']]
     """
-    storage = Storage(opened(url, must_exist=True), name)
+    storage = SqlJournal(opened(url, must_exist=True), name)
     if not storage.find():
         raise StorageError(f"{storage.place} has no agent {name!r}: give the name= of another one")
     return frames_of(storage, backend, chunk)
 
 
-def frames_of(storage: Storage, backend: str, chunk: int | None) -> Any:
+def frames_of(storage: SqlJournal, backend: str, chunk: int | None) -> Any:
     """Return the log as one frame, or as an iterator of frames."""
     checks.one_of("backend", backend, BACKENDS)
     try:
@@ -91,7 +92,7 @@ def _frame(rows: list[dict[str, Any]], backend: str) -> Any:
     return nw.from_dict(data, backend=backend).to_native()
 
 
-def _rows(storage: Storage, chunk: int) -> Iterator[list[dict[str, Any]]]:
+def _rows(storage: SqlJournal, chunk: int) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of some decisions, again and again."""
     last = 0
     while rows := rows_after(storage, last, chunk):
@@ -99,10 +100,10 @@ def _rows(storage: Storage, chunk: int) -> Iterator[list[dict[str, Any]]]:
         last = rows[-1]["number"]
 
 
-def rows_after(storage: Storage, after: int, most: int) -> list[dict[str, Any]]:
+def rows_after(storage: SqlJournal, after: int, most: int) -> list[dict[str, Any]]:
     """Return a row for each place of the decisions after an event: its number and `COLUMNS`."""
     rows = []
-    made, rewards = storage.decisions(after, most)
+    made, rewards = storage.logged(after, most)
     for number, time, options, body, law in made:
         context = body.get("context")
         if context is not None:

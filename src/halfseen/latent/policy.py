@@ -14,7 +14,7 @@ In rounds 2, 3, 4, 5, 7, 9, … an epoch opens: models are fitted anew (`epoch`)
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,15 @@ from halfseen.latent.epoch import Epoch, LatentRecord, is_informative
 from halfseen.latent.groups import ALL_GROUPS
 from halfseen.latent.history import DEFAULT_MEMORY, History, arms_kept
 from halfseen.latent.offered import OfferedRows, Sample
+from halfseen.latent.pending import IN_WIDTHS, Pending, PendingField
 from halfseen.latent.plausible import n_implausible
 from halfseen.latent.reward_model import Candidates, RewardModel
 from halfseen.latent.row_model import RowModel
-from halfseen.latent.saving import HISTORY, RECORD, EpochField, PendingField
+from halfseen.latent.saving import HISTORY, RECORD, EpochField
 from halfseen.latent.settings import Settings
 from halfseen.latent.surprise import SURPRISE, Surprise
 from halfseen.linear.drawing import drawn, inverse_gap, inverse_gap_rate
 from halfseen.linear.history import LARGEST_GROWTH
-from halfseen.linear.versions import Entries
 from halfseen.params import choice, custom, flag, integer, real
 from halfseen.policies.abilities import (
     AwaitsRewards,
@@ -246,7 +246,7 @@ class LatentUcb(
         most = arms_kept(max(1, self.context_dim), self.memory_bytes)
         self._contexts = self._empty_sample(self.context_dim, most)
         self._history = History.empty(dim, self.context_dim)
-        self._pending: Entries[int, Note] = Entries()  # by round
+        self._pending = Pending.nothing()
 
     def _empty_sample(self, dim: int, max_rows: int) -> Sample:
         recent = self.half_life is not None
@@ -296,7 +296,7 @@ class LatentUcb(
         self.refit_if_due()
         self._compact_if_full()
         self.collect(slate)
-        if self._epoch is not None and self._epoch.width_model is None and self._pending:
+        if self._epoch is not None and self._epoch.width_model is None and self._pending.n:
             self._epoch = self._epoch._replace(width_model=self._width_model)
 
     def decide(self, slate: Slate) -> Choice:
@@ -485,6 +485,16 @@ class LatentUcb(
             explanation.moved_by_context(model, slate, context, context_groups),
         )
 
+    def for_choosing(self) -> Self:
+        """Return a fork without offered arms, played arms and their rewards."""
+        policy, dim, epoch = self.fork(), self.dim or 1, self._epoch
+        if epoch is not None:
+            policy._epoch = epoch._replace(width_model=self._width_model)
+        policy._arms = self._empty_sample(dim, self._arms.max_rows)
+        policy._contexts = self._empty_sample(self.context_dim, self._contexts.max_rows)
+        policy._history = History.empty(dim, self.context_dim)
+        return policy
+
     def implausible(self) -> tuple[FloatArray, FloatArray]:
         """Return how many values of each feature are implausible, of arms and of contexts."""
         if self._epoch is None:
@@ -514,7 +524,7 @@ class LatentUcb(
         level = self._history.last_level if model is None else model.drift.level
         self._history = self._history.plus(note.round, *row, reward, level)
         if epoch is not None and model is not None:
-            is_last = len(self._pending) == is_pending
+            is_last = self._pending.n == is_pending
             model, square = model.updated(*row, reward, moves_level=is_last)
             self._surprise = self._surprise.updated(square)
             self._epoch = epoch._replace(reward_model=model)
@@ -522,7 +532,7 @@ class LatentUcb(
             self._count_in_widths(note)
             return
         self._pending = self._pending.without(note.round)  # its row is in the widths
-        if self._epoch is not None and not self._pending:
+        if self._epoch is not None and not self._pending.n:
             self._epoch = self._epoch._replace(width_model=None)
 
     def _row(self, note: Note) -> tuple[FloatArray, FloatArray, int]:
@@ -541,7 +551,7 @@ class LatentUcb(
     def await_reward(self, note: Note) -> None:
         """Count the decision in widths until `update` replaces it."""
         if note.round not in self._pending:
-            self._pending = self._pending.plus(note.round, note)
+            self._pending = self._pending.plus(note)
             self._count_in_widths(note)
 
     def give_up(self, *notes: Note) -> None:
@@ -549,13 +559,13 @@ class LatentUcb(
 
         A row cannot be taken out of a root: the model of widths is made anew.
         """
-        for round in {note.round for note in notes} & self._pending.keys():
-            self._pending = self._pending.without(round)
+        for note in notes:
+            self._pending = self._pending.without(note.round)
         epoch = self._epoch
         if epoch is None or epoch.reward_model is None or epoch.width_model is None:
             return
         n_rows = epoch.width_model.ridge.n_samples - epoch.reward_model.ridge.n_samples
-        if n_rows > _MOST_FORGOTTEN * len(self._pending):
+        if n_rows > _MOST_FORGOTTEN * min(self._pending.n, IN_WIDTHS):
             self._epoch = epoch._replace(width_model=None)
             self._epoch = epoch._replace(width_model=self._width_model)
 
@@ -563,11 +573,11 @@ class LatentUcb(
     def _width_model(self) -> RewardModel | None:
         """The model of widths; it is made once it is needed, if any reward is pending."""
         epoch, model = self._epoch, self._model
-        if epoch is None or model is None or not self._pending:
+        if epoch is None or model is None or not self._pending.n:
             return None
         if epoch.width_model is not None:
             return epoch.width_model
-        return model.expecting(*self._rows(note for _, note in sorted(self._pending.items())))
+        return model.expecting(*self._rows(self._pending.in_widths()))
 
     def _count_in_widths(self, note: Note) -> None:
         """Add a row to the model of widths, if it has been made."""
@@ -576,10 +586,18 @@ class LatentUcb(
             widths = epoch.width_model.expecting(*self._rows([note]))
             self._epoch = epoch._replace(width_model=widths)
 
+    def with_notes(self, notes: Iterable[Note]) -> Self:
+        """Return a fork with notes of pending decisions, for the widths of the next epoch."""
+        policy = self.fork()
+        policy._pending = self._pending.with_notes(notes)
+        return policy
+
     def _rows(self, notes: Iterable[Note]) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
         """Return arms, contexts and item ids of decisions."""
-        arms, contexts, items = zip(*map(self._row, notes), strict=True)
-        return np.array(arms), np.array(contexts), np.array(items)
+        rows = [self._row(note) for note in notes]
+        arms = np.array([arm for arm, _, _ in rows]).reshape(len(rows), self.dim or 1)
+        contexts = np.array([row for _, row, _ in rows]).reshape(len(rows), self.context_dim)
+        return arms, contexts, np.array([item for _, _, item in rows], dtype=np.int64)
 
     # Epochs
 
@@ -635,7 +653,7 @@ class LatentUcb(
     @property
     def _first_pending(self) -> float:
         """The first round whose reward is pending."""
-        return min(self._pending, default=math.inf)
+        return self._pending.first_round
 
     # Features that come later
 
@@ -666,7 +684,7 @@ class LatentUcb(
         """Raise ArchiveError unless history and epoch fit together."""
         if self.dim is None and (self._history.rows.arms.shape[1] != 1 or len(self._history)):
             raise ArchiveError("there can be no rewards before the first slate")
-        for note in self._pending.values():
+        for note in self._pending.notes.values():
             self.check_note(note)
         epoch = self._epoch
         summary = self._history.summary

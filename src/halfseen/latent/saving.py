@@ -1,6 +1,5 @@
 """Fields of what a saved `LatentUcb` contains: names, sizes and ranges, checked on loading."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +16,8 @@ from halfseen.latent.items import ItemPosterior, Items
 from halfseen.latent.reward_model import RewardModel
 from halfseen.latent.row_model import RowModel
 from halfseen.latent.statistics import Statistics
-from halfseen.linear.versions import Entries
 from halfseen.state import Array, Maybe, Plain, Real, Sizes, Value, Whole
-from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT, Note
+from halfseen.values import LARGEST, LARGEST_ITEM, LARGEST_POINT
 from halfseen.values.rows import NO_ITEM, Keys
 
 _LARGEST_MEAN = 3.0 * LARGEST  # of rewards without their level, and up to rounding
@@ -188,16 +186,3 @@ class EpochField:
             for each in ("reward_model", "width_model")
         )
         return Epoch(record, arms, context, features, *models)
-
-
-class PendingField:
-    """The field of decisions whose reward is pending."""
-
-    def dump(self, value: Mapping[int, Note]) -> list[Any]:
-        """Return the notes in the order of rounds."""
-        return [note.to_dict() for _, note in sorted(value.items())]
-
-    def load(self, name: str, plain: Any, sizes: Sizes) -> Entries[int, Note]:
-        """Return the notes by round."""
-        notes = [Note.from_dict(each) for each in plain]
-        return Entries({note.round: note for note in notes})

@@ -11,8 +11,8 @@ Examples
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -110,6 +110,13 @@ class AwaitsRewards(Ability):
     @abstractmethod
     def give_up(self, *notes: Note) -> None:
         """Count decisions no longer, where `await_reward` did."""
+
+    def with_notes(self, notes: Iterable[Note]) -> Self:
+        """Return this policy with the notes of pending decisions, of which it may need some.
+
+        An agent saves it without notes, and gives it those that its journal has.
+        """
+        return self
 
 
 class Refits(Ability):

@@ -106,6 +106,10 @@ class Policy(Steps, Declared, ABC):
             self.prepare(arm)
             self.update(self.advance(arm, 0), reward)
 
+    def for_choosing(self) -> "Policy":
+        """Return a policy that chooses and explains as this one; it need not learn or refit."""
+        return self
+
     def check_note(self, note: Note) -> None:
         """Raise an error if this policy cannot have made the decision of a note."""
         note.check(self.round, self.latest_epoch, self.dim or 0, self.context_dim)

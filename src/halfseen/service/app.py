@@ -328,7 +328,7 @@ async def log(
 ) -> Response:
     """Return decisions with their probabilities and rewards, in order, as `agent.log()` does."""
     state = request.app.state
-    found = await state.threads.call(rows_after, state.agent.storage, after, limit)
+    found = await state.threads.call(rows_after, state.agent.reading(), after, limit)
     lines = (json.dumps(row, default=datetime.isoformat) + "\n" for row in found)
     return PlainTextResponse("".join(lines), media_type="application/x-ndjson")
 

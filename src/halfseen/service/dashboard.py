@@ -44,10 +44,9 @@ class Dashboard:
             return self._data
 
     def _fresh(self) -> dict[str, Any]:
-        health, storage = self.agent.health(), self.agent.storage
-        assert storage is not None
+        health, journal = self.agent.health(), self.agent.reading()
         n_events = 3 * N_RECENT
-        found, rewards = storage.decisions(max(0, health["events"] - n_events), n_events)
+        found, rewards = journal.logged(max(0, journal.last_entry() - n_events), n_events)
         decisions = [
             (made, body, _learned(rewards[body["id"]])) for _, made, _, body, _ in found[-N_RECENT:]
         ]

@@ -267,7 +267,7 @@ def _bytes_of(agent: Agent) -> bytes:
 def _learned(agent: Agent) -> bytes:
     """Return all but the number of events."""
     plain = agent.to_dict()
-    del plain["state"]["last"]
+    del plain["state"]["number"]
     return archive.to_bytes(plain)
 
 
