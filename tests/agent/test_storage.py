@@ -376,7 +376,7 @@ def test_a_server_that_is_frozen_in_a_call_is_an_error_in_time(server, monkeypat
                 call()
             errors.append(str(raised.value))
             assert time.monotonic() - started < 4.0
-        assert state_of(agent) == before
+        assert agent._member.state is before
     id = re.search(r"decision (\w+) may be stored", errors[0])
     assert (id is not None) == (frozen == "COMMIT")
     if id is not None:
