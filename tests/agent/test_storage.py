@@ -358,7 +358,7 @@ def test_a_server_that_is_frozen_in_a_call_is_an_error_in_time(server, monkeypat
     agent = new(server.url, name=frozen, id=None)
     first = agent.choose(DOSES)
     agent.tick()  # what is due is done
-    before, run, errors = state_of(agent), database.Postgres._run, []
+    before, run, errors = agent._member.state, database.Postgres._run, []
     with ExitStack() as stack, monkeypatch.context() as patch:
 
         def freeze(self, statement, /, *values):
