@@ -14,7 +14,7 @@ from halfseen.frames import Encoder, Reader
 from halfseen.latent.policy import INVERSE_GAP, LatentUcb
 from halfseen.params import Declared, choice, custom, integer, real
 from halfseen.policies.base import Policy
-from halfseen.policies.imputed import EXPLORATIONS
+from halfseen.policies.optimism import EXPLORATIONS
 from halfseen.values import LARGEST
 
 
