@@ -657,7 +657,7 @@ def test_a_log_without_its_library_is_refused_before_it_is_read(file, monkeypatc
     agent = new(file)
     agent.choose(DOSES)
     monkeypatch.setitem(sys.modules, "pandas", None)  # as if it were not installed
-    monkeypatch.setattr(agent.storage, "decisions", lambda *given: pytest.fail("it reads"))
+    monkeypatch.setattr(agent.reading(), "logged", lambda *given: pytest.fail("it reads"))
     message = (
         "pandas is missing: pip install pandas, or choose another backend: 'polars', 'pyarrow'"
     )
@@ -665,7 +665,8 @@ def test_a_log_without_its_library_is_refused_before_it_is_read(file, monkeypatc
         read(agent)
 
 
-def test_pruning_keeps_what_waits_and_changes_no_state(url):
+def test_pruning_keeps_what_waits_and_changes_no_state(url, monkeypatch):
+    monkeypatch.setattr(sql_journal, "UNUSED_FOR", -1.0)  # as if nobody had used them for long
     agent, other, idle = (new(url, id=None) for _ in range(3))
     rows = [{"x": float(at)} for at in range(5)]
     waiting = agent.choose(rows[:2], k=2)
@@ -677,7 +678,11 @@ def test_pruning_keeps_what_waits_and_changes_no_state(url):
     assert agent.log()["id"].iloc[0] == waiting.id
     assert state_of(Agent.open(url)) == state_of(other) == state_of(idle) == before
     database = agent.journal.database
-    assert database.read("SELECT COUNT(*) FROM halfseen_sets")[0][0] < 31
-    assert database.read("SELECT COUNT(*) FROM halfseen_rows")[0][0] < 37
+    counts = {
+        name: database.value(f"SELECT COUNT(*) FROM halfseen_{name}")
+        for name in ("sets", "members", "rows")
+    }
+    assert counts["sets"] == counts["members"] < 15
+    assert counts["rows"] < 20
     other.learn(waiting.id, dict.fromkeys(waiting.chosen, 1.0))
     assert agent.pending == ()
