@@ -682,7 +682,7 @@ def test_pruning_keeps_what_waits_and_changes_no_state(url, monkeypatch):
         name: database.value(f"SELECT COUNT(*) FROM halfseen_{name}")
         for name in ("sets", "members", "rows")
     }
-    assert counts["sets"] == counts["members"] < 15
+    assert counts["members"] <= counts["sets"] < 15
     assert counts["rows"] < 20
     other.learn(waiting.id, dict.fromkeys(waiting.chosen, 1.0))
     assert agent.pending == ()
