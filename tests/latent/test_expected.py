@@ -186,7 +186,9 @@ def test_an_agent_expects_what_waits_and_forgets_what_expires(tmp_path):
     for k in range(12):
         agent.learn(agent.choose(offers).id, float(k % 3))
     decisions = [agent.choose(offers) for _ in range(5)]
-    assert sorted(agent.learner._pending.notes) == [decision.round for decision in decisions[2:]]
+    assert sorted(agent.learner._pending.notes.now) == [
+        decision.round for decision in decisions[2:]
+    ]
     narrow = [each.width for each in agent.score(offers)]
     with pytest.raises(InvalidRewardError):
         agent.learn(decisions[-1].id, float("nan"))

@@ -21,6 +21,7 @@ from halfseen import (
 )
 from halfseen.errors import HalfseenError
 from halfseen.paper import ProductContextWorld
+from halfseen.policies.abilities import Reports
 from halfseen.policies.registry import _CLASSES, register_policy
 from halfseen.simulation.cells import Cell, CellKey, Result
 from halfseen.simulation.methods import METHODS
@@ -171,7 +172,7 @@ def test_the_manifest_of_a_simulation_says_what_was_run(tmp_path):
     assert again.manifest["cells_run_now"] == 0
 
 
-class Breaking(Uniform):
+class Breaking(Reports, Uniform):
     """Fails on the realization of seed 1."""
 
     def decide(self, slate):
@@ -209,7 +210,7 @@ def test_a_failing_cell_is_recorded_and_the_others_finish(tmp_path, jobs):
 @pytest.mark.usefixtures("breaking")
 @pytest.mark.parametrize("told", [{"count": np.int64(3)}, {"set": {1}}, None, {1j: 2}])
 def test_diagnostics_that_are_not_plain_fail_their_cell_and_no_other(tmp_path, monkeypatch, told):
-    monkeypatch.setattr(Breaking, "_diagnostics", lambda self: told if self.seed == 0 else {})
+    monkeypatch.setattr(Breaking, "diagnostics", lambda self: told if self.seed == 0 else {})
     monkeypatch.setattr(Breaking, "decide", Uniform.decide)
     policies = {"breaks": {"policy": "Breaking"}}
     tables = simulate(policies, WORLD, range(2), jobs=1, out=tmp_path)
@@ -221,7 +222,7 @@ def test_diagnostics_that_are_not_plain_fail_their_cell_and_no_other(tmp_path, m
 @pytest.mark.usefixtures("breaking")
 def test_diagnostics_that_are_not_finite_are_left_out(tmp_path, monkeypatch):
     told = {"sizes": (1.0, float("inf"), float("nan"), 2.0)}
-    monkeypatch.setattr(Breaking, "_diagnostics", lambda self: told)
+    monkeypatch.setattr(Breaking, "diagnostics", lambda self: told)
     policies = {"breaks": {"policy": "Breaking"}}
     for out in (None, tmp_path):
         tables = simulate(policies, WORLD, [0], jobs=1, out=out)

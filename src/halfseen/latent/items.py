@@ -83,7 +83,7 @@ class Items:
         return cls(np.empty(0, dtype=np.uint64), ItemPosterior(*nothing))
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._places.now)
 
     def fork(self) -> "Items":
         """Return an independent copy."""
@@ -93,7 +93,7 @@ class Items:
 
     def sorted(self) -> tuple[Keys, ItemPosterior]:
         """Return the keys of all items, ascending, and their posteriors."""
-        keys = np.array(sorted(self._places), dtype=np.uint64)
+        keys = np.array(sorted(self._places.now), dtype=np.uint64)
         return keys, self.of_each(keys)
 
     def of_each(self, keys: Keys) -> ItemPosterior:
@@ -122,12 +122,13 @@ class Items:
         self, key: int, c: FloatArray, phi: FloatArray, target: float
     ) -> tuple[FloatArray, float]:
         """Learn a reward; return the sample that it adds to the regression of a."""
-        place, row = self._places.get(key, 0), np.append(phi, target)
-        covariance, sums = (each[place] for each in self._posteriors.columns)
+        known, (covariances, all_sums) = self._places.now, self._posteriors.columns
+        place, row = known.get(key, 0), np.append(phi, target)
+        covariance, sums = covariances[place], all_sums[place]
         gain = covariance @ c
         grown = 1.0 + max(0.0, float(gain @ c))
         sample = (row - gain @ sums) / math.sqrt(grown)
-        if place or len(self) < items_kept(len(c), len(phi)):
+        if place or len(known) < items_kept(len(c), len(phi)):
             covariance = covariance - gain[:, None] * (gain / grown)  # Sherman–Morrison
             self._keep(key, place, ItemPosterior(covariance, sums + c[:, None] * row))
         return sample[:-1], float(sample[-1])
@@ -145,4 +146,5 @@ class Items:
         self._posteriors = posteriors.written(place, posterior, is_new=is_new)
 
     def _places_of(self, keys: Keys) -> NDArray[np.int64]:
-        return np.array(self._places.get_each(keys.tolist(), 0), dtype=np.int64)
+        get = self._places.now.get
+        return np.array([get(key, 0) for key in keys.tolist()], dtype=np.int64)

@@ -70,7 +70,7 @@ class Pending(NamedTuple):
             first, bits = note.round, bits << (first - note.round)
         elif note.round - first >= _SPAN:
             first, bits = first + _SPAN // 2, bits >> _SPAN // 2
-        oldest = next(iter(notes))
+        oldest = next(iter(notes.now))
         if note.round - oldest >= IN_WIDTHS:
             notes = notes.without(oldest)
         return Pending(first, bits | 1 << (note.round - first), notes)
@@ -80,12 +80,12 @@ class Pending(NamedTuple):
         if round not in self:
             return self
         bits = self.bits & ~(1 << (round - self.first))
-        notes = self.notes.without(round) if round in self.notes else self.notes
+        notes = self.notes.without(round) if round in self.notes.now else self.notes
         return Pending(self.first, bits, notes) if bits else Pending.nothing()
 
     def in_widths(self) -> list[Note]:
         """Return the notes of those that narrow widths, the earliest first."""
-        return [note for _, note in sorted(self.notes.items())]
+        return [note for _, note in sorted(self.notes.now.items())]
 
     def with_notes(self, notes: Iterable[Note]) -> "Pending":
         """Return the same rounds, with those of some notes that belong to the latest ones."""

@@ -684,7 +684,7 @@ class LatentUcb(
         """Raise ArchiveError unless history and epoch fit together."""
         if self.dim is None and (self._history.rows.arms.shape[1] != 1 or len(self._history)):
             raise ArchiveError("there can be no rewards before the first slate")
-        for note in self._pending.notes.values():
+        for note in self._pending.notes.now.values():
             self.check_note(note)
         epoch = self._epoch
         summary = self._history.summary

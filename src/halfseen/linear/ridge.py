@@ -253,21 +253,26 @@ class Ridge:
 
     def predict(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ⟨z, estimate⟩ and ‖z‖_{V⁻¹} of many points, shape (n, dim)."""
-        _, parts = self.score(points, lambda log_det, n_samples: 1.0)
-        return parts[1], parts[2]
+        parts = self._measured(points)
+        return parts[1], np.sqrt(parts[2])
 
     def score(self, points: FloatArray, radius: RadiusOf) -> tuple[int, FloatArray]:
         """Return the optimistic point and all scores with their parts, shape (3, n).
 
         `radius` returns the factor of the widths for a given `log_det` and `n_samples`.
         """
-        points = checked_array(points, (len(points), self.dim))
-        parts, root = np.empty((3, len(points))), self.root
-        _kernels.measure(root, points, self._limit, parts)
+        parts, root = self._measured(points), self.root
         factor = radius(root.item(-2), root.item(-1))
         if not 0.0 <= factor < math.inf:
             raise InvalidSettingError(f"a radius must be finite and not negative, got {factor}")
         return _kernels.best(parts, factor), parts
+
+    def _measured(self, points: FloatArray) -> FloatArray:
+        """Return an array (3, n) with estimates and squared widths in its last rows."""
+        points = checked_array(points, (len(points), self.dim))
+        parts = np.empty((3, len(points)))
+        _kernels.measure(self.root, points, self._limit, parts)
+        return parts
 
     def after_loading(self) -> None:
         """Raise ArchiveError unless a saved root gives finite scores for every slate."""

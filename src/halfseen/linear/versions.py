@@ -1,8 +1,8 @@
 """Arrays and entries of which many versions exist; each stays right, whatever others become."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,9 @@ class Version:
         """
         if self._newer is not None and cause is not None and self._cause is cause:
             return self._newer
-        columns = self.columns
-        newer = Version(*columns)
+        columns = self._columns if self._newer is None else self.columns
+        newer = object.__new__(Version)
+        newer._columns, newer._newer, newer._undo, newer._cause = columns, None, None, None
         # In this order an interrupt does no harm: from now on this version takes back the rest.
         self._undo = None if is_new else (places, tuple([each[places].copy() for each in columns]))
         self._cause, self._newer = cause, newer
@@ -79,14 +80,14 @@ class Version:
         return Version(*(each.copy() for each in self.columns))
 
 
-class Entries(Mapping[K, V]):
+class Entries(Generic[K, V]):
     """A dictionary of which many versions exist, as those of a `Version` do.
 
     Examples
     --------
     >>> old = Entries({1: "a"})
     >>> new = old.plus(2, "b").without(1)
-    >>> dict(new), dict(old)
+    >>> new.now, old.now
     ({2: 'b'}, {1: 'a'})
     """
 
@@ -97,45 +98,9 @@ class Entries(Mapping[K, V]):
         self._newer: Entries[K, V] | None = None
         self._undo: Any = None
 
-    def __getitem__(self, key: K) -> V:
-        return self._own()[key]
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._own())
-
-    def __len__(self) -> int:
-        return len(self._own())
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return the value of a key."""
-        return self._own().get(key, default)
-
-    def get_each(self, keys: Iterable[Any], default: Any) -> list[Any]:
-        """Return the values of many keys."""
-        get = self._own().get
-        return [get(key, default) for key in keys]
-
-    def plus(self, key: K, value: V) -> "Entries[K, V]":
-        """Return the entries with another value of a key."""
-        entries, newer = self._own(), self._next(key)
-        entries[key] = value
-        return newer
-
-    def without(self, key: K) -> "Entries[K, V]":
-        """Return the entries without a key."""
-        entries, newer = self._own(), self._next(key)
-        del entries[key]
-        return newer
-
-    def _next(self, key: K) -> "Entries[K, V]":
-        """Return the next version, before a key changes; this one takes it back from now on."""
-        newer: Entries[K, V] = Entries.__new__(Entries)
-        newer._entries, newer._newer, newer._undo = self._entries, None, None
-        self._undo, self._newer = (key, self._entries.get(key, _NOTHING)), newer
-        return newer
-
-    def _own(self) -> dict[K, V]:
-        """Return the entries of this version."""
+    @property
+    def now(self) -> dict[K, V]:
+        """The entries of this version, which nobody else may change."""
         if self._newer is not None:
             at, undone = self, []
             while at._newer is not None:
@@ -148,8 +113,27 @@ class Entries(Mapping[K, V]):
             self._entries, self._newer, self._undo = kept, None, None
         return self._entries
 
+    def plus(self, key: K, value: V) -> "Entries[K, V]":
+        """Return the entries with another value of a key."""
+        entries, newer = self.now, self._next(key)
+        entries[key] = value
+        return newer
+
+    def without(self, key: K) -> "Entries[K, V]":
+        """Return the entries without a key."""
+        entries, newer = self.now, self._next(key)
+        del entries[key]
+        return newer
+
+    def _next(self, key: K) -> "Entries[K, V]":
+        """Return the next version, before a key changes; this one takes it back from now on."""
+        newer: Entries[K, V] = Entries.__new__(Entries)
+        newer._entries, newer._newer, newer._undo = self._entries, None, None
+        self._undo, self._newer = (key, self._entries.get(key, _NOTHING)), newer
+        return newer
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "Entries[K, V]":
-        return Entries(deepcopy(self._own(), memo))
+        return Entries(deepcopy(self.now, memo))
 
 
 _NOTHING: Any = object()

@@ -192,7 +192,7 @@ def _outcome(cell: Cell) -> dict[str, Any]:
     trace = play(policy, realization, method.view)
     if not np.isfinite(trace.regret).all():
         raise HalfseenError("the regret is not finite")
-    found = Reports.of(policy).diagnostics()
+    found = Reports.of(policy).diagnostics() or {}
     at = kept_rounds(len(trace.regret), cell.points)
     ranks = [None if math.isnan(rank) else rank for rank in trace.ranks[at - 1].tolist()]
     return {
