@@ -899,7 +899,7 @@ def _built(build: Callable[[S], T], source: S, name: str) -> T:
 
 def _settings(agent: Agent) -> dict[str, Any]:
     """Return the settings of an agent and of its policy, which has some of them."""
-    policy = agent._member.state.policy
+    policy = agent.learner
     own = policy.settings()
     named = {"policy": type(policy).__name__, "explore": own.get("exploration")}
     return {**own, **agent.settings(), **named, "uniform_share": own.get("uniform_share")}
