@@ -151,8 +151,8 @@ class SignSeeker(Reports, Policy):
     >>> policy, nan = SignSeeker(dim=4), float("nan")
     >>> policy.choose([[0.5, -0.5, 0, 0], [nan, nan, 0.35, nan]]).arm, policy.hidden_sign
     (0, 0)
-    >>> policy.choose([[0.5, -0.5, 0, 0], [nan, nan, 0.35, -0.35]]).arm, policy.hidden_sign
-    (1, -1)
+    >>> policy.choose([[0.5, -0.5, 0, 0], [nan, nan, 0.35, 0.35]]).arm, policy.hidden_sign
+    (1, 1)
     """
 
     STATE: ClassVar = {"hidden_sign": Whole(-1, 1), "_wait": Whole()}
