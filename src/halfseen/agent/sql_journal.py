@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from halfseen.agent.database import Database, Run
 from halfseen.agent.deadline import Deadline
 from halfseen.agent.events import (
@@ -354,7 +356,7 @@ class SqlJournal:
                 tuple(json.loads(items)),
                 time,
                 tuple(json.loads(places)),
-                () if notes is None else tuple(map(Note.from_dict, json.loads(notes))),
+                () if notes is None else tuple(map(_note, json.loads(notes))),
                 weight,
                 number or 0,
                 bytes(request),
@@ -657,6 +659,14 @@ def _ids_of(event: Event, id: str | None) -> list[str]:
     if event.kind == EXPIRE:
         return list(dict.fromkeys(id for id, _, _ in event.body["rewards"]))
     return [] if id is None else [id]
+
+
+def _note(plain: dict[str, Any]) -> Note:
+    """Return a note that this package has written; `Note.from_dict` checks every number."""
+    context = None if plain["context"] is None else np.array(plain["context"], np.float64)
+    inner = None if plain["inner"] is None else _note(plain["inner"])
+    arm = np.array(plain["values"], np.float64)
+    return Note(plain["round"], plain["epoch"], arm, context, plain["item"], inner)
 
 
 def _text(notes: Sequence[Note]) -> str | None:
