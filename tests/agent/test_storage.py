@@ -290,6 +290,43 @@ def test_a_lease_ends_at_its_deadline_and_does_not_survive_a_clock_that_was_set_
     assert storage.lease("c", 1.0)  # a deadline so far ahead is from another time
 
 
+def test_a_reader_narrows_widths_by_its_own_decisions_since_its_view(url, clock):
+    one, two = new(url), new(url)
+    rows = [{"sku": name, "x": float(at)} for at, name in enumerate("abcd")]
+    random = np.random.default_rng(0)
+    for _ in range(40):
+        one.learn(one.choose(rows), float(random.normal()))
+    clock.advance(2.0)
+    one.tick()
+    before = {each.item: each for each in two.score(rows)}
+    item = two.choose(rows).item
+    after = {each.item: each for each in two.score(rows)}
+    assert not two.health()["is_learner"]
+    assert after[item].estimate == before[item].estimate
+    assert after[item].width < 0.99 * before[item].width
+    clock.advance(2.0)
+    one.tick()  # the decision is in the view now, and counts once
+    now = {each.item: each.width for each in two.score(rows)}
+    assert now == pytest.approx({name: each.width for name, each in after.items()})
+
+
+def test_views_and_checkpoints_do_not_grow_with_what_is_pending(file):
+    """They are no larger than those of an agent that has learned the rewards."""
+    rows, sizes = [{"sku": "a", "x": 1.0}, {"sku": "b", "x": 2.0}], []
+    for waits in (True, False):
+        agent = new(file, name=str(waits))
+        for at in range(300):
+            decision = agent.choose(rows)
+            if at < 40 or not waits:
+                agent.learn(decision, float(at % 3))
+        state = agent._member.state
+        sizes.append([len(agent._dumped(state)), len(agent._viewed(state))])
+        with Agent.open(file, str(waits)) as other:
+            assert state_of(lead(other)) == state_of(agent)
+    pending, learned = sizes
+    assert all(one < other + 3000 for one, other in zip(pending, learned, strict=True)), sizes
+
+
 @pytest.mark.parametrize("check", journal_checks(), ids=str)
 def test_the_journal_in_a_database_keeps_its_contracts(url, check):
     check(lambda: fresh(url))

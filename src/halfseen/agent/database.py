@@ -25,6 +25,9 @@ PATIENCE = 5.0
 ANSWER = 20.0
 """Seconds that a server has for a statement; it may be stopped, or cut off."""
 
+LONGEST_PAUSE = 0.005
+"""Seconds between two tries of a process that waits for a lock."""
+
 _CONNECTING = forkable_lock(CONNECTING)  # SQLite then has locks which all connections share
 _PASSWORDS = r"(//[^:@/]*:)(.*)(?=@)", r"([?&]password=)([^&]*)"
 _APPLICATION = 0x68616C66  # "half", in the header of the file
@@ -123,6 +126,12 @@ class Database(ABC):
             return found
 
         return self._guarded(transaction)
+
+    def write_part(self, work: Callable[[Run], T]) -> T:
+        """Write one of many parts, and let others write before the next one."""
+        found = self.write(work)
+        time.sleep(2 * LONGEST_PAUSE)
+        return found
 
     def _guarded(self, work: Callable[[], T]) -> T:
         """Use the connection of this process; after an error of the library open it anew."""
@@ -247,7 +256,7 @@ class Sqlite(Database):
                 if "locked" not in str(error) or time.monotonic() > ends:
                     raise
             time.sleep(pause)
-            pause = min(1.5 * pause, 0.005)
+            pause = min(1.5 * pause, LONGEST_PAUSE)
 
     def run_many(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
         """Execute a statement for each of some values."""

@@ -27,6 +27,7 @@ _EVERY = 1.0  # seconds between two views, or tries to get the lease
 _LOOKS = 0.25  # seconds between two looks at what expires
 _OWN = 1000  # own decisions that a reader adds to its view
 _ALL = 10**9
+_MANY = 10  # events that may take long: each may be a log
 
 
 class Codec(NamedTuple):
@@ -119,7 +120,9 @@ class Member:
                 self._look()
                 return self.state
             try:
-                self._take_up()
+                while news := self.journal.news(self.state.number):
+                    with self.renewing(len(news)):
+                        self._take_up(news)
                 return self.state
             except Stale:
                 self.doubt()
@@ -166,27 +169,26 @@ class Member:
             state = self.reducer.apply(state, event._replace(number=state.number + 1))
         self._own, self._view_number, self._is_view, self.state = own, number, True, state
 
-    def _take_up(self) -> None:
+    def _take_up(self, news: Sequence[Event]) -> None:
         """Apply what was appended, and give it numbers."""
-        while news := self.journal.news(self.state.number):
-            state, before = self.state, None
-            events: list[Event] = []
-            made: dict[str, Made] = {}
-            for event in news:
-                if event.number > state.number + 1 or (event.kind == REFIT and not event.policy):
-                    state = resumed(self.codec.load(self.journal.checkpoint()[1]), self.journal)
-                    events = []
-                if event.number and event.number <= state.number:
-                    continue
-                if not event.number and before is None:
-                    before = len(events)
-                event, state = self._applied_as_next(state, event, made)
-                events.append(event)
-            if before is not None:
-                lead = Lead(self.owner, events[before].number - 1)
-                self.journal.number(lead, events[before:])
-            self.fitter.applied(events)
-            self.state = state
+        state, before = self.state, None
+        events: list[Event] = []
+        made: dict[str, Made] = {}
+        for event in news:
+            if event.number > state.number + 1 or (event.kind == REFIT and not event.policy):
+                state = resumed(self.codec.load(self.journal.checkpoint()[1]), self.journal)
+                events = []
+            if event.number and event.number <= state.number:
+                continue
+            if not event.number and before is None:
+                before = len(events)
+            event, state = self._applied_as_next(state, event, made)
+            events.append(event)
+        if before is not None:
+            lead = Lead(self.owner, events[before].number - 1)
+            self.journal.number(lead, events[before:])
+        self.fitter.applied(events)
+        self.state = state
 
     def _applied_as_next(
         self, state: State, event: Event, made: dict[str, Made]
@@ -266,7 +268,8 @@ class Member:
                 state = self._applied(state, event)
             return state
 
-        self._append(events, applied)
+        with self.renewing(len(events)):
+            self._append(events, applied)
 
     @property
     def known(self) -> int:
@@ -357,8 +360,8 @@ class Member:
         self._publish([event], state, files)
 
     @contextmanager
-    def renewing(self) -> Iterator[None]:
-        """Renew the lease from a thread during work that may take longer."""
+    def renewing(self, n_events: int = _MANY) -> Iterator[None]:
+        """Renew the lease from a thread during work that may take longer: many events, a refit."""
         done = threading.Event()
 
         def renew() -> None:
@@ -368,7 +371,7 @@ class Member:
 
         thread = threading.Thread(target=renew, daemon=True)
         with suppress(RuntimeError):  # there are too many threads: it ends in its time
-            if self.journal.is_shared:
+            if self.journal.is_shared and n_events >= _MANY:
                 thread.start()
         try:
             yield

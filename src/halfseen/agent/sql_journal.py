@@ -151,7 +151,7 @@ class SqlJournal:
         stored = [(event.text(), packed(event.law), event.request()) for event in events]
         if len(events) > 1:
             for asked in (event.asked for event in events if event.asked is not None):
-                self.database.write(partial(self._insert_set, asked=asked))  # many rows
+                self.database.write_part(partial(self._insert_set, asked=asked))  # many rows
 
         def insert(run: Run) -> list[Event]:
             if lead is None:
@@ -598,7 +598,7 @@ class SqlJournal:
                 break
             after = found[-1][0]
             old = [(entry, id) for entry, id, closed in found if id is None or closed]
-            self.database.write(partial(self._delete, old=old))
+            self.database.write_part(partial(self._delete, old=old))
             n_deleted += len(old)
         self._prune_sets()
         return n_deleted
@@ -651,7 +651,7 @@ class SqlJournal:
                 if time < latest and bytes(digest) not in used
             ]
             statement = f"DELETE FROM halfseen_{table} WHERE digest = ? AND used < ?"
-            self.database.write(lambda _: self.database.run_many(statement, gone))  # noqa: B023
+            self.database.write_part(lambda _: self.database.run_many(statement, gone))  # noqa: B023
 
 
 def _ids_of(event: Event, id: str | None) -> list[str]:
