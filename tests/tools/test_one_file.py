@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from halfseen import Agent, TableWorld
+from halfseen.frames import Encoder, Reader
 from halfseen.tools import logs
 from halfseen.tools.inspection import Inspector
 
@@ -52,11 +53,13 @@ def names_in(columns):
 
 
 def agent_of(file):
-    frame = getattr(pd, f"read_{file.suffix[1:]}")(file)
-    agent = Agent(ignore=["round", "mean", "chance"])
+    """Return the columns of an agent that is offered all rows, and these as features."""
+    frame, others = getattr(pd, f"read_{file.suffix[1:]}")(file), ["round", "mean", "chance"]
+    agent = Agent(ignore=others)
     agent.choose(frame)
-    slate, _ = agent._options.encode(agent._reader.read(frame))
-    return agent.columns, slate.table
+    slate, encoder = Encoder().encode(Reader(ignore=frozenset(others)).read(frame))
+    assert {name: agent.columns[name] for name in encoder.columns} == encoder.columns
+    return encoder.columns, slate.table
 
 
 def test_agents_and_tools_see_the_same_features_of_a_file(file):
