@@ -15,7 +15,7 @@ import halfseen
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = (
     *("jinja2", "joblib", "matplotlib", "pandas", "PIL", "pydantic", "rich", "sklearn"),
-    *("threadpoolctl", "typer", "distributed", "torch", "selenium"),
+    *("threadpoolctl", "typer", "dask", "distributed", "torch", "selenium"),
 )
 
 

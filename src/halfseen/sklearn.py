@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from halfseen import checks
 from halfseen.errors import InvalidTableError
 from halfseen.factors.model import Factors
-from halfseen.factors.table import RowPosterior, fit_table, posteriors
+from halfseen.factors.table import RowPosterior, blocks, fit_table, posterior
 from halfseen.frames.parts import Parts, parts_of, whole
 from halfseen.latent.plausible import limits_of, plausible
 from halfseen.lazy import from_extra
@@ -111,7 +111,7 @@ class _TakesHoles(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table: FloatArray = validate_data(
             self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite="allow-nan"
         )
-        size = np.fmax.reduce(np.abs(table), axis=None)
+        size = max(np.fmax.reduce(table, axis=None), -np.fmin.reduce(table, axis=None))
         if size > LARGEST:
             raise InvalidTableError(f"entries must be at most {LARGEST:g} in size, got {size:g}")
         return table
@@ -236,7 +236,8 @@ class LatentImputer(OneToOneFeatureMixin, _TakesHoles):  # type: ignore[misc]
 
     def _posteriors(self, table: FloatArray) -> Iterator[tuple[slice, RowPosterior]]:
         """Yield what rows say, as in the fit: implausible values say nothing."""
-        return posteriors(self._model, plausible(table, self._limits))
+        for place in blocks(len(table)):
+            yield place, posterior(self._model, plausible(table[place], self._limits))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the features, followed by those of the indicators."""

@@ -5,9 +5,12 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from importlib import import_module
 
 import joblib
+import numpy as np
+import pandas as pd
 import pytest
 from held_runs import N_CELLS, N_FREE, PATIENCE, HeldRuns, wait_until
 from typer.testing import CliRunner
@@ -15,6 +18,7 @@ from typer.testing import CliRunner
 from halfseen import HalfseenError, LowRankWorld, Uniform, paper, simulate, tune
 from halfseen.cli import app
 from halfseen.simulation import cluster as clusters
+from halfseen.sklearn import LatentImputer, MaskedPCA
 from made_results import without_seconds
 
 distributed = pytest.importorskip("distributed", reason="needs the extra cluster")
@@ -217,6 +221,36 @@ def test_a_worker_that_lacks_what_is_sent_or_has_other_versions_is_refused(clien
     monkeypatch.setattr(clusters, "_code", lambda: other)
     with pytest.raises(HalfseenError, match=r"it has numpy .*, not 0\.1: install the same"):
         simulate(["uniform"], WORLD, range(2))
+
+
+def ends_the_first_worker(frame, flag):
+    """Kill the worker in which the first partition is read, once."""
+    with suppress(FileExistsError):
+        flag.touch(exist_ok=False)
+        os._exit(9)
+    return frame
+
+
+@needs_processes
+def test_tables_are_fitted_and_filled_on_workers_even_if_one_is_killed(client, tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    random = np.random.default_rng(0)
+    table = random.normal(size=(400, 2)) @ random.normal(size=(2, 5))
+    table[random.random(table.shape) < 0.4] = np.nan
+    frame = pd.DataFrame(table, columns=list("abcde"))
+    lazy = dd.from_pandas(frame, npartitions=4)
+    known = LatentImputer(max_samples=300, random_state=0).fit(frame)
+    for name in ("fit", "transform"):
+        frail = lazy.map_partitions(ends_the_first_worker, tmp_path / name, meta=frame)
+        if name == "fit":
+            found = LatentImputer(max_samples=300, random_state=0).fit(frail)
+            assert np.array_equal(found.components_, known.components_)
+            assert np.allclose(MaskedPCA(2).fit(lazy).mean_, MaskedPCA(2).fit(frame).mean_)
+        else:
+            filled = known.transform(frail).compute()
+            assert np.allclose(filled, known.transform(frame), rtol=0.0, atol=1e-9)
+    assert (tmp_path / "fit").exists()
+    assert (tmp_path / "transform").exists()
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense", "", "tcp://127.0.0.1:port"])

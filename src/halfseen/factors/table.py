@@ -21,8 +21,9 @@ LARGEST_SURPRISE = 5.0
 predict. Under the model one entry in two million is farther away. In real tables some are, mostly
 in features that are nearly constant, and a single one would spoil the whole row."""
 
-# Rows that are worked on at a time: their covariances stay small.
-_BLOCK = 2048
+# Rows that are worked on at a time: so few that malloc keeps their memory, also where it is asked
+# to give back what is free, as workers of Dask ask it.
+_BLOCK = 256
 # Share of an entry's variance that the others leave open, at least: below is rounding.
 _LEAST_SHARE = 1e-9
 
@@ -125,9 +126,13 @@ def posterior(model: Factors, table: FloatArray) -> RowPosterior:
 
 def posteriors(model: Factors, table: FloatArray) -> Iterator[tuple[slice, RowPosterior]]:
     """Yield what blocks of rows say, with their places."""
-    for first in range(0, len(table), _BLOCK):
-        place = slice(first, first + _BLOCK)
+    for place in blocks(len(table)):
         yield place, posterior(model, table[place])
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Yield the places of rows that are worked on at a time."""
+    return (slice(first, first + _BLOCK) for first in range(0, n, _BLOCK))
 
 
 def moved_by_seeing(

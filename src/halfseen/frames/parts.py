@@ -20,7 +20,7 @@ from halfseen.errors import InvalidTableError
 from halfseen.lazy import from_extra
 from halfseen.values import FloatArray
 
-_CELLS = 2_500_000  # of a batch of a Parquet file
+_CELLS, _ROWS = 2_500_000, 65_536  # of a batch of a Parquet file, at most
 _INDEX = re.compile("__(null_dask_index|index_level_[0-9]+)__")  # of a frame, without a name
 _GROUP = 8  # sums that are added up at once
 
@@ -168,7 +168,7 @@ class _Parquet(Parts):
         from pyarrow.parquet import ParquetFile
 
         names = self.empty.column_names
-        size = max(1, _CELLS // max(1, len(names)))
+        size = max(1, min(_ROWS, _CELLS // max(1, len(names))))
         for path in self._files:
             # Buffered: otherwise a whole row group is in memory.
             with _reading(path), ParquetFile(path, buffer_size=1 << 20) as file:

@@ -213,7 +213,8 @@ def _in_parallel(
         jobs = joblib.cpu_count()
     parallel = joblib.Parallel(
         n_jobs=jobs,
-        return_as="generator_unordered",
+        # Some backends, as that of Ray, have no results before all are there.
+        return_as="generator_unordered" if backend.supports_return_generator else "list",
         batch_size=1,
         initializer=_begin_worker,  # used by backends that start processes
         initargs=(os.getpid(), tuple(_plugins)),

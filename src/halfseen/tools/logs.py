@@ -29,6 +29,7 @@ ITEMS = (str, int, np.integer)
 _DATABASES = (".db", ".sqlite")  # of agents
 _OF_AGENTS = frozenset(("item", "probability", "reward", "place", "items", "context"))
 _DSJSON = (".dsjson", ".json", ".jsonl")
+_ROWS = 65_536  # numbers of a file that are read at once
 _MOST_PAIRS = 100_000  # decisions with about so many options are worked on at once
 
 
@@ -171,7 +172,7 @@ def read(
 class _Numbers:
     """A column that grows: an array of its own or, of a table in parts, a temporary file.
 
-    Indexing returns an array; of a file, memory holds only that.
+    Indexing by a slice or by ascending rows returns an array; of a file, memory holds only that.
     """
 
     def __init__(self, kind: type, is_spooled: bool) -> None:
@@ -194,10 +195,20 @@ class _Numbers:
         return self.n
 
     def __getitem__(self, rows: Any) -> Any:
-        if self._file is None or not self.n:
+        if self._file is None:
             return self._array[rows]
-        self._file.flush()
-        return np.array(np.memmap(self._file, self._kind, "r", shape=(self.n,))[rows])
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(self.n))
+        if not len(rows):
+            return self._array
+        found, size = np.empty(len(rows), self._kind), self._kind.itemsize
+        for first in range(rows[0] // _ROWS * _ROWS, rows[-1] + 1, _ROWS):
+            start, end = np.searchsorted(rows, [first, first + _ROWS])
+            self._file.seek(first * size)
+            block = np.frombuffer(self._file.read(_ROWS * size), self._kind)
+            found[start:end] = block[rows[start:end] - first]
+        self._file.seek(0, os.SEEK_END)
+        return found
 
 
 class _Cells:
@@ -312,8 +323,9 @@ class _Reading:
         read = {} if rows is None else dict(zip(rows.names, rows.columns, strict=True))
         self.encoder = self.encoder if rows is None else self.encoder.grown(rows)
         for name in {**self.context, **read}:
-            cells = self.context.setdefault(name, _Cells(self.chosen.n, self.in_parts))
-            cells.add(read.get(name, np.full(n, np.nan)))
+            if name not in self.context:
+                self.context[name] = _Cells(self.chosen.n, self.in_parts)
+            self.context[name].add(read.get(name, np.full(n, np.nan)))
 
     def log(self) -> "Log":
         """Return all that was read."""

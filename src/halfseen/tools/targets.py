@@ -31,6 +31,7 @@ MOST_FITTED = 10_000
 MOST_LABELS = 50
 """Items that have their own feature in a regression."""
 
+_BLOCK = 1_000_000
 _LEAST_PROPENSITY = 0.05  # quantile of the propensities that replay brings all decisions down to
 
 Predict = Callable[[IntArray, FloatArray | None], FloatArray]
@@ -63,10 +64,9 @@ class Encoded:
         seen = self.table[:, ~np.isnan(self.table).all(axis=0)]
         self.features: FloatArray = np.hstack([labels, seen])
 
-    def fitted(self, model: Any, rows: IntArray, random: np.random.Generator) -> Predict:
+    def fitted(self, model: Any, is_in: BoolArray, random: np.random.Generator) -> Predict:
         """Return a model fitted to the rewards of some decisions."""
-        if len(rows) > MOST_FITTED:
-            rows = np.sort(random.choice(rows, MOST_FITTED, replace=False))
+        rows = _sample(is_in, random)
         log, model = self.log, deepcopy(model)
         options, contexts, rewards = log.chosen[rows], log.contexts(rows), log.reward[rows]
         if isinstance(model, LatentUcb):
@@ -110,6 +110,20 @@ def _expected(model: Any, design: FloatArray) -> Any:
     return model.predict(design)
 
 
+def _sample(is_in: BoolArray, random: np.random.Generator) -> IntArray:
+    """Return which decisions are in, in order; of many a random sample."""
+    n, before = int(np.count_nonzero(is_in)), 0
+    if n <= MOST_FITTED:
+        return np.flatnonzero(is_in)
+    wanted, found = np.sort(random.choice(n, MOST_FITTED, replace=False)), []
+    for first in range(0, len(is_in), _BLOCK):  # all places at once take much memory
+        places = first + np.flatnonzero(is_in[first : first + _BLOCK])
+        start, end = np.searchsorted(wanted, [before, before + len(places)])
+        found.append(places[wanted[start:end] - before])
+        before += len(places)
+    return np.concatenate(found)
+
+
 class Models(NamedTuple):
     """Models of rewards, each for a part of the log and fitted to others.
 
@@ -127,10 +141,10 @@ class Models(NamedTuple):
     @classmethod
     def crossed(cls, encoded: Encoded, model: Any, seed: int) -> "Models":
         """Fit a model for each random part of the log to the others."""
-        random = stream(seed, "folds")
-        of = random.permutation(np.resize(np.arange(N_FOLDS, dtype=np.int8), len(encoded.log)))
-        others = (np.flatnonzero(of != fold) for fold in range(N_FOLDS))
-        return cls(of, [encoded.fitted(model, rows, random) for rows in others])
+        random, n = stream(seed, "folds"), len(encoded.log)
+        of = np.tile(np.arange(N_FOLDS, dtype=np.int8), n // N_FOLDS + 1)[:n]
+        random.shuffle(of)
+        return cls(of, [encoded.fitted(model, of != fold, random) for fold in range(N_FOLDS)])
 
     @classmethod
     def forward(cls, encoded: Encoded, model: Any, seed: int) -> "Models":
@@ -138,8 +152,8 @@ class Models(NamedTuple):
         random, n = stream(seed, "blocks"), len(encoded.log)
         ends = [-(-block * n // N_BLOCKS) for block in range(N_BLOCKS + 1)]
         of = np.repeat(np.arange(N_BLOCKS, dtype=np.int8), np.diff(ends))
-        earlier = (np.arange(end) for end in ends[1:-1])
-        return cls(of, [None, *(encoded.fitted(model, rows, random) for rows in earlier)])
+        later = range(1, N_BLOCKS)
+        return cls(of, [None, *(encoded.fitted(model, of < block, random) for block in later)])
 
     def predict(self, part: Part) -> FloatArray:
         """Return the expected reward of each pair."""
@@ -253,6 +267,7 @@ def replayed(policy: Policy, encoded: Encoded, seed: int) -> tuple[IntArray, Flo
     features = encoded.table if uses_items else encoded.features
     accepted = []
     for part in log.parts():
+        chosen, rewards = log.chosen[part.rows], log.reward[part.rows]
         for at, (row, options) in enumerate(zip(part.rows.tolist(), part.sets(), strict=True)):
             given: dict[str, Any] = {}
             if uses_items:
@@ -261,9 +276,9 @@ def replayed(policy: Policy, encoded: Encoded, seed: int) -> tuple[IntArray, Flo
                 given["context"] = part.contexts[at]
             trial = policy.fork()
             decision = trial.choose(features[options], **given)
-            if kept[row] and options[decision.arm] == log.chosen[row]:
-                trial.learn(decision, float(log.reward[row]))
+            if kept[row] and options[decision.arm] == chosen[at]:
+                trial.learn(decision, float(rewards[at]))
                 accepted.append(row)
                 policy = trial
     rows = np.array(accepted, dtype=np.intp)
-    return rows, np.maximum(1.0, least / log.propensity[rows])
+    return rows, np.maximum(1.0, least / propensity[rows])
