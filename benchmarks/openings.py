@@ -1,9 +1,10 @@
-"""How long a choice of `LatentUcb` takes when it opens an epoch, and on average.
+"""How long a choice takes when it opens an epoch, and on average; `TofuPov` with many features.
 
 Processor time of one thread, once compiled, the first opening included.
 """
 
 import time
+import tracemalloc
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.measuring import Row
-from halfseen import LatentUcb, LowRankWorld
+from halfseen import LatentUcb, LowRankWorld, TofuPov
+from halfseen.tofu import Grouse, Oja, Petrels, SequentialEstimator
 
 
 class Round(NamedTuple):
@@ -83,7 +85,33 @@ a round on average."""
 
 def rows(quick: bool) -> list[Row]:
     """Return the slowest choice and the mean round of every workload, refits included."""
-    return [_row(name, *given, quick) for name, given in WORKLOADS.items()]
+    found = [_row(name, *given, quick) for name, given in WORKLOADS.items()]
+    return [*found, *(_many_features(rule, quick) for rule in (Grouse(), Oja(), Petrels()))]
+
+
+def _many_features(rule: SequentialEstimator, quick: bool) -> Row:
+    """Return time and memory with more features than a matrix of all pairs may have."""
+    dim, rank, n_rounds = 20_000, 5, 30 if quick else 200
+    world = LowRankWorld(dim=dim, rank=rank, n_arms=8, horizon=n_rounds, observe_prob=0.3)
+    policy = TofuPov(
+        dim=dim, rank=rank, observe_prob=0.3, burn_in=10, burn_in_policy="uniform",
+        subspace=rule, replay="none",
+    )  # fmt: skip
+    seconds = 0.0
+    tracemalloc.start()
+    for each in world.realize(0).rounds():
+        start = time.process_time()
+        policy.learn(policy.choose(each.slate), float(each.means[0]))
+        seconds += time.process_time() - start
+    megabytes = 1e-6 * tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    per_round = 1e3 * seconds / n_rounds
+    return Row(
+        f"`TofuPov` with {rule!r}, {dim:,} features of rank {rank}, 8 options, {n_rounds} rounds",
+        f"mean round {per_round:.0f} ms of processor time, at most {megabytes:.0f} MB",
+        "≤ 50 ms, ≤ 50 MB",
+        per_round <= 50 and megabytes <= 50,
+    )
 
 
 def _row(name: str, rounds: Any, delay: int, slowest: float, mean: float, quick: bool) -> Row:
