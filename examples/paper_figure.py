@@ -17,6 +17,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from halfseen import LowRankWorld, simulate
+from halfseen.report.look import look_of
 
 SMALL = os.environ.get("HALFSEEN_SCALE") == "small"
 SEEDS = range(2 if SMALL else 20)
@@ -39,14 +40,15 @@ regrets = pd.concat(found)
 # world, pass other settings: `LowRankWorld(rank=9)`, `perturbation=0.2` for arms that are only
 # nearly low-rank, `noise_scale=0.5`. Bands are two standard errors over the seeds.
 
-_, axes = plt.subplots(layout="constrained")
+figure, axes = plt.subplots(layout="constrained")
 for method, rows in regrets.groupby("method", sort=False):
     by_p = rows.groupby("p")["final_regret"]
     mean, error = by_p.mean(), 2 * by_p.sem()
-    (line,) = axes.plot(mean.index, mean, marker="o", label=METHODS[method])
-    axes.fill_between(mean.index, mean - error, mean + error, color=line.get_color(), alpha=0.25)
+    look = look_of(method)
+    axes.plot(mean.index, mean, color=look.color, marker=look.marker, label=METHODS[method])
+    axes.fill_between(mean.index, mean - error, mean + error, color=look.color, alpha=0.2)
 axes.set(xlabel="share of entries seen, p", ylabel="regret after 400 rounds", yscale="log")
-axes.legend()
+figure.legend(loc="outside lower center", ncols=2)
 plt.show()
 
 # %%

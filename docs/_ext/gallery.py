@@ -40,7 +40,7 @@ ORDER = (
     "own_ingredient",
     "own_world",
 )
-SIZE, DOTS_PER_INCH, COLOURS = (4.5, 3.0), 200, 64  # inches; legible at a third of the width
+SIZE, DOTS_PER_INCH = (4.5, 3.0), 200  # inches; legible at a third of the width
 
 
 class Example(NamedTuple):
@@ -107,9 +107,7 @@ def run(example: Example) -> None:
     drawn = io.BytesIO()
     plt.gcf().savefig(drawn)
     plt.close("all")
-    picture = Image.open(drawn).convert("RGB")
-    picture = picture.quantize(COLOURS, dither=Image.Dither.NONE)
-    picture.save(FIGURES / f"{example.name}.png", optimize=True)
+    Image.open(drawn).convert("RGB").save(FIGURES / f"{example.name}.png", optimize=True)
     if printed.getvalue():
         (FIGURES / f"{example.name}.txt").write_text(printed.getvalue(), "utf-8")
 

@@ -384,15 +384,22 @@ def main_figure(
 
 
 def all_methods(
-    results: Results, label: str, caption: str, methods: Keys, known: Iterable[str], p: float
+    results: Results,
+    label: str,
+    caption: str,
+    methods: Keys,
+    known: Iterable[str],
+    p: float,
+    minus: str | None = None,
 ) -> Figure:
     """Return regret over rounds at one probability, and over all, on logarithmic axes.
 
-    `known` is that of `main_figure`.
+    Where all regrets are large, that over rounds is shown `minus` that of a method. `known` is
+    that of `main_figure`.
     """
     methods = with_own(results, methods, known)
     panels = [
-        regret_over_rounds(results, methods, p=p, log=True),
+        regret_over_rounds(results, methods, p=p, log=minus is None, minus=minus),
         regret_over_p(results, methods, log=True),
     ]
     return Figure(label, f"{caption}. Latent UCB is not from the paper", panels)
