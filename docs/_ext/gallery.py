@@ -107,7 +107,9 @@ def run(example: Example) -> None:
     drawn = io.BytesIO()
     plt.gcf().savefig(drawn)
     plt.close("all")
-    Image.open(drawn).convert("RGB").save(FIGURES / f"{example.name}.png", optimize=True)
+    # 256 colours keep those of the lines; fewer would merge some.
+    picture = Image.open(drawn).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    picture.save(FIGURES / f"{example.name}.png", optimize=True)
     if printed.getvalue():
         (FIGURES / f"{example.name}.txt").write_text(printed.getvalue(), "utf-8")
 
