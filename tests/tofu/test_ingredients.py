@@ -222,7 +222,7 @@ def test_the_posterior_mean_does_not_inflate_an_arm_that_shows_little():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"subspace": LeastSquares()}, "subspace must be one of .*'CorrectedCovariance', 'Grouse'"),
+        ({"subspace": LeastSquares()}, "subspace must be one of .*'CorrectedCovariance'.*'Grouse'"),
         ({"subspace": {"rule": "Magic"}}, "subspace .* whose module is imported, got 'Magic'"),
         ({"imputation": 3}, r"imputation must be one of \['LeastSquares', 'PosteriorMean'"),
         ({"replay": {"rule": "FixedRank", "rank": 1}}, "replay .* got 'FixedRank'"),
