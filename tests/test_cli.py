@@ -52,7 +52,7 @@ def test_studies_lists_every_study_with_its_cells():
     for name in ORDER:
         assert name in result.output
         assert study_named(name).title in result.output
-    assert "(1400 cells)" in result.output
+    assert "(1500 cells)" in result.output
 
 
 def test_reproduce_writes_tables_a_manifest_and_a_report_and_keeps_small_runs_apart(here):

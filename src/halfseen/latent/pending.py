@@ -61,6 +61,11 @@ class Pending(NamedTuple):
         """The first round that is pending; infinite if none is."""
         return self.first + (self.bits & -self.bits).bit_length() - 1 if self.bits else math.inf
 
+    @property
+    def last_round(self) -> int:
+        """The last round that is pending; one before `first` if none is."""
+        return self.first + self.bits.bit_length() - 1
+
     def plus(self, note: Note) -> "Pending":
         """Return the rounds with one more, usually the latest."""
         first, bits, notes = self.first, self.bits, self.notes.plus(note.round, note)
@@ -89,7 +94,7 @@ class Pending(NamedTuple):
 
     def with_notes(self, notes: Iterable[Note]) -> "Pending":
         """Return the same rounds, with those of some notes that belong to the latest ones."""
-        last = self.first + self.bits.bit_length() - 1
+        last = self.last_round
         known = {each.round: each for each in notes if each.round in self}
         latest = {at: known[at] for at in sorted(known) if last - at < IN_WIDTHS}
         return self._replace(notes=Entries(latest))

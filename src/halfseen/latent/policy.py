@@ -684,6 +684,10 @@ class LatentUcb(
         """Raise ArchiveError unless history and epoch fit together."""
         if self.dim is None and (self._history.rows.arms.shape[1] != 1 or len(self._history)):
             raise ArchiveError("there can be no rewards before the first slate")
+        if self._pending.last_round > self.round:
+            raise ArchiveError(
+                f"round {self._pending.last_round} is pending, but {self.round} was the last one"
+            )
         for note in self._pending.notes.now.values():
             self.check_note(note)
         epoch = self._epoch
