@@ -21,7 +21,7 @@ from halfseen import (
     TwoPhase,
     Uniform,
 )
-from halfseen.paper import Pslb
+from halfseen.paper import Pslb, SignSeeker
 from halfseen.policies import registry
 from halfseen.testing import check_agent
 
@@ -37,6 +37,7 @@ POLICIES = [
     EpsilonGreedy(dim=6),
     Pslb(**BASICS, burn_in=5),
     SameArm(dim=3),
+    SignSeeker(dim=4),
     Standardized(dim=6, indicators=True, first_fit=3),
     TofuPov(**BASICS, burn_in=5),
     TwoPhase(**BASICS, split=5, horizon=100),
