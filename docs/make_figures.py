@@ -20,8 +20,10 @@ from typing import Any
 from PIL import Image
 
 from halfseen.paper.claims import seeds_of
+from halfseen.paper.published import published_summary
 from halfseen.paper.studies import ORDER, report_on, study_named, synthetic
-from halfseen.simulation.results import Results
+from halfseen.report.look import label_of
+from halfseen.simulation.results import Point, Results, mean_of
 from halfseen.simulation.simulate import simulate
 from halfseen.worlds.base import world_from
 
@@ -29,6 +31,7 @@ FOLDER = Path(__file__).resolve().parent / "figures"
 INDEX = FOLDER / "figures.json"
 README = FOLDER.parents[1] / "README.md"
 LATENT_UCB = FOLDER.parent / "latent-ucb.md"
+RESULTS = FOLDER.parent / "results.md"
 COLUMNS = {
     "zf-oful": "OFUL, zeros filled in",
     "impute-mean": "OFUL, means filled in",
@@ -82,6 +85,8 @@ def main(results: Path) -> None:
         main_study = Results.load(results / "synthetic")
         _write(README, "headline", headline(main_study))
         _write(README, "results", main_table(main_study))
+    if _has_run(results / "newsgroups"):
+        _write(RESULTS, "newsgroups", newsgroups_table(Results.load(results / "newsgroups")))
     _write(LATENT_UCB, "studies", studies_table(results))
     for name, folder in (("worlds", "beyond"), ("tables", "tables"), ("contexts", "contexts")):
         if _has_run(results / folder):
@@ -117,6 +122,31 @@ def main_table(results: Results) -> str:
         means = [results.mean(point, method) for method in COLUMNS]
         cells = " | ".join(f"{mean:.1f} ± {error:.1f}" for mean, error in means)
         rows.append(f"| {100 * (point.p or 1):.0f} % | {cells} |")
+    return "\n".join(rows) + "\n"
+
+
+def newsgroups_table(results: Results) -> str:
+    """Return the paper's table of newsgroups, with our regrets and ranks on the same seeds."""
+    rows = ["| seen | method | paper | here | rank, paper | rank, here |", "|---" * 6 + "|"]
+    for theirs in published_summary("newsgroups"):
+        point, seeds = Point("default", theirs.p), range(theirs.n)
+        regrets, ranks = (
+            [found[seed] for seed in seeds]
+            for found in (
+                results.regrets(point, theirs.method),
+                results.final_ranks(point, theirs.method),
+            )
+        )
+        ours, error = mean_of(regrets)
+        cells = (
+            f"{100 * theirs.p:.0f} %",
+            label_of(theirs.method),
+            f"{theirs.mean_regret:,.1f} ± {theirs.se_regret:.1f}",
+            f"{ours:,.1f} ± {error:.1f}",
+            f"{theirs.mean_rank:,.1f}",
+            f"{sum(ranks) / len(ranks):,.1f}",
+        )
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 
 

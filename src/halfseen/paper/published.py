@@ -157,6 +157,7 @@ class Summary(NamedTuple):
     mean_regret: float
     mean_rank: float | None
     irreducible: float
+    se_regret: float = math.nan
 
 
 class Level(NamedTuple):
@@ -201,6 +202,7 @@ def published_summary(study: str) -> list[Summary]:
             method=row["method"],
             n=int(row["n"]),
             mean_regret=float(row["mean_regret"]),
+            se_regret=float(row["se_regret"]),
             mean_rank=float(row["mean_rank"]) if row["mean_rank"] else None,
             irreducible=float(row["irreducible"]),
         )

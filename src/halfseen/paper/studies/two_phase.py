@@ -66,7 +66,7 @@ def figures(results: Results) -> Iterator[Figure]:
         "Final regret against the horizon with exponents and their 95 % intervals, regret over time, and final regret against the length of the first phase",
         [
             growth(results, results.methods, slopes=[1 / 2, 2 / 3], settings=WORLDS[0]),
-            regret_over_rounds(results, results.methods, setting=WORLDS[0][-1]),
+            regret_over_rounds(results, results.methods, setting=WORLDS[0][-1], log=True),
             *(
                 regret_of_candidates(
                     results, "two-phase-best two-phase-zf-best", "split", setting=name, title=name
