@@ -63,7 +63,8 @@ def _by_parts(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         if parts_of(X) is None:
             return method(self, X)
         parts = self._parts(X)
-        return parts.transformed(partial(method, self._light()), self._names_of(method.__name__))
+        name = method.__name__  # the function itself could not be pickled by reference
+        return parts.transformed(getattr(self._light(), name), self._names_of(name))
 
     return whole_or_parts
 
