@@ -3,8 +3,6 @@
 `isinstance(policy, Grows)` says whether a policy has an ability. Callers use the verbs of `Policy`,
 which raise an error that says what a policy without the ability cannot do.
 
-Examples
---------
 >>> from halfseen import AmbientOful, LatentUcb
 >>> isinstance(LatentUcb(), UsesContext), isinstance(AmbientOful(dim=2), UsesContext)
 (True, False)
